@@ -1,0 +1,3 @@
+module github.com/sharedos-dev/operator
+
+go 1.26

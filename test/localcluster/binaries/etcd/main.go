@@ -1,0 +1,13 @@
+// Command etcd is the etcd server, built from its Go module so that a test
+// machine needs no release archive.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() {
+	etcdmain.Main(os.Args)
+}
