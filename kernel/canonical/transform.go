@@ -155,4 +155,3 @@ func AppendFloat(dst []byte, f float64) []byte {
 	}
 	return dst
 }
-

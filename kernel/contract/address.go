@@ -3,6 +3,8 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/sharedos-dev/operator/kernel/canonical"
 )
 
 // addressIDFields maps each kind to the JSON name of its id.
@@ -24,6 +26,22 @@ func CanonicalActor(a Address) string { return string(a.Kind) + ":" + a.ID }
 
 // AddressPath is the resource path [kind, id] of an address.
 func AddressPath(a Address) Path { return Path{string(a.Kind), a.ID} }
+
+// AppendCanonical appends the address's canonical JSON. It assumes a valid address.
+func (a Address) AppendCanonical(dst []byte) []byte {
+	before, after := `{"kind":"service","serviceId":`, `}`
+	switch a.Kind {
+	case KindAgent:
+		before, after = `{"agentId":`, `,"kind":"agent"}`
+	case KindGroup:
+		before, after = `{"conversationId":`, `,"kind":"group"}`
+	case KindHuman:
+		before = `{"kind":"human","userId":`
+	case KindService:
+	}
+	dst = canonical.AppendString(append(dst, before...), a.ID)
+	return append(dst, after...)
+}
 
 // MarshalJSON implements [json.Marshaler].
 func (a Address) MarshalJSON() ([]byte, error) {

@@ -26,7 +26,9 @@ func (p Path) Validate() error {
 		if c.err != nil {
 			break
 		}
-		c.nested(strictjson.Index(i), ValidateSegment(s))
+		if err := ValidateSegment(s); err != nil {
+			c.nested(strictjson.Index(i), err)
+		}
 	}
 	return c.result()
 }
@@ -119,7 +121,9 @@ func (c *checks) capabilities(list []Capability) {
 		if c.err != nil {
 			return
 		}
-		c.nested("capabilities"+strictjson.Index(i), list[i].Validate())
+		if err := list[i].Validate(); err != nil {
+			c.nested("capabilities"+strictjson.Index(i), err)
+		}
 	}
 }
 
@@ -183,7 +187,9 @@ func (r ReachResult) Validate() error {
 		if c.err != nil {
 			break
 		}
-		c.nested("reach"+strictjson.Index(i), r.Reach[i].Validate())
+		if err := r.Reach[i].Validate(); err != nil {
+			c.nested("reach"+strictjson.Index(i), err)
+		}
 	}
 	return c.result()
 }

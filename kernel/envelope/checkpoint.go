@@ -1,0 +1,95 @@
+package envelope
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sharedos-dev/operator/kernel/contract"
+)
+
+// Checkpoint returns what another process needs to continue the turn.
+func (x *Execution) Checkpoint() Checkpoint {
+	admission := x.Admission()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := Checkpoint{
+		ExecutionID: x.req.ExecutionID, Admission: admission, Usage: x.usage, Unsafe: x.unsafe,
+		Events: slices.Clone(x.events), NextSequence: x.sequence,
+	}
+	for call := range x.running {
+		c.Unsafe = c.Unsafe || !call.repeatable
+	}
+	if x.startedAt != nil {
+		at := *x.startedAt
+		c.StartedAt = &at
+	}
+	if x.escalation != nil {
+		e := *x.escalation
+		c.Escalation = &e
+	}
+	for step := range x.steps {
+		c.Steps = append(c.Steps, step)
+	}
+	slices.Sort(c.Steps)
+	return c
+}
+
+// Resume reopens a turn that another process admitted. It is judged at its own
+// instant of admission; grants that are gone or changed are dropped and none is
+// gained; the catalogue must hash to the same value, else the turn fails. Counts,
+// steps, the escalation and the deadline go on from the checkpoint.
+func (e *Envelope) Resume(ctx context.Context, req contract.ExecutionRequest, from Checkpoint) *Execution {
+	x := e.newExecution(req)
+	x.ac.Now = from.Admission.At
+	if end := x.reopen(ctx, &from); end != nil {
+		x.end(ctx, *end)
+		return x
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.restore(&from)
+	if x.startedAt != nil {
+		elapsed := x.env.k.Now().Sub(x.startedAt.Time)
+		x.arm(context.WithoutCancel(ctx), max(x.limits.timeout-elapsed, time.Duration(0)))
+	}
+	return x
+}
+
+func (x *Execution) reopen(ctx context.Context, from *Checkpoint) *ending {
+	x.sequence, x.events = from.NextSequence, slices.Clone(from.Events)
+	if from.ExecutionID != x.req.ExecutionID {
+		return deniedWith(contract.CodeInvalidRequest)
+	}
+	if code := x.check(); code != "" {
+		return deniedWith(code)
+	}
+	turn, err := x.env.k.ResumeTurn(ctx, x.ac, from.Admission.Grants)
+	if err != nil {
+		return failedBy(sourceEnvelope, codeOf(err))
+	}
+	x.turn = turn
+	if end := x.resolve(ctx); end != nil {
+		return end
+	}
+	if x.catalog.Hash() != from.Admission.CatalogHash {
+		return failedBy(sourceEnvelope, contract.CodeCatalogChanged)
+	}
+	return nil
+}
+
+// restore takes over the counters. The caller holds the lock.
+func (x *Execution) restore(from *Checkpoint) {
+	x.usage, x.unsafe = from.Usage, from.Unsafe
+	if from.StartedAt != nil {
+		at := *from.StartedAt
+		x.startedAt = &at
+	}
+	for _, step := range from.Steps {
+		x.steps[step] = struct{}{}
+	}
+	if from.Escalation != nil {
+		e := *from.Escalation
+		x.escalation = &e
+	}
+}

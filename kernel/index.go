@@ -1,0 +1,139 @@
+package kernel
+
+import "github.com/sharedos-dev/operator/kernel/contract"
+
+// index finds the grants that could cover a requirement without looking at those
+// that cannot: by namespace and action, then down the path. Only grants that can
+// apply in this turn are in it, and only capabilities on the context's own resources.
+type index map[indexKey]*bucket
+
+type indexKey struct{ namespace, action string }
+
+// bucket holds the capabilities of one namespace and action.
+type bucket struct {
+	root node
+	// all lists the capabilities in grant order, for the overlap test of discovery.
+	all []place
+}
+
+// node is one path. Both lists hold positions of grants, ascending and unique.
+type node struct {
+	children map[string]*node
+	exact    []int32 // scope exact, here
+	below    []int32 // scope descendants, from here down
+}
+
+// place is one capability's subtree.
+type place struct {
+	grant int32
+	path  contract.Path
+	scope contract.Scope
+}
+
+func newIndex(grants []grant, ac *contract.AccessContext) index {
+	ix := make(index)
+	for i := range grants {
+		if grants[i].standing != 0 {
+			continue
+		}
+		for c := range grants[i].Capabilities {
+			capability := &grants[i].Capabilities[c]
+			if owner := capability.Resource.Owner; owner != nil && *owner != ac.Owner {
+				continue
+			}
+			for _, action := range capability.Actions {
+				ix.add(int32(i), action, capability) //nolint:gosec // at most MaxGrants
+			}
+		}
+	}
+	return ix
+}
+
+func (ix index) add(position int32, action string, c *contract.Capability) {
+	key := indexKey{c.Resource.Namespace, action}
+	b := ix[key]
+	if b == nil {
+		b = &bucket{}
+		ix[key] = b
+	}
+	b.all = append(b.all, place{position, c.Resource.Path, c.Scope})
+	n := &b.root
+	for _, segment := range c.Resource.Path {
+		child := n.children[segment]
+		if child == nil {
+			child = &node{}
+			if n.children == nil {
+				n.children = make(map[string]*node, 1)
+			}
+			n.children[segment] = child
+		}
+		n = child
+	}
+	if c.Scope == contract.ScopeExact {
+		n.exact = appendUnique(n.exact, position)
+	} else {
+		n.below = appendUnique(n.below, position)
+	}
+}
+
+// appendUnique relies on positions arriving in ascending order.
+func appendUnique(list []int32, position int32) []int32 {
+	if len(list) > 0 && list[len(list)-1] == position {
+		return list
+	}
+	return append(list, position)
+}
+
+// covering appends the grant lists of every capability that covers the path.
+func (b *bucket) covering(lists [][]int32, path contract.Path) [][]int32 {
+	if b == nil {
+		return lists
+	}
+	n := &b.root
+	for _, segment := range path {
+		if len(n.below) > 0 {
+			lists = append(lists, n.below)
+		}
+		if n = n.children[segment]; n == nil {
+			return lists
+		}
+	}
+	if len(n.below) > 0 {
+		lists = append(lists, n.below)
+	}
+	if len(n.exact) > 0 {
+		lists = append(lists, n.exact)
+	}
+	return lists
+}
+
+// overlaps reports whether the place's subtree and the one below path meet.
+func (p *place) overlaps(path contract.Path) bool {
+	n := min(len(p.path), len(path))
+	for i := range n {
+		if p.path[i] != path[i] {
+			return false
+		}
+	}
+	return len(p.path) >= len(path) || p.scope == contract.ScopeDescendants
+}
+
+// next takes the smallest head off the lists, skipping what equals it. It returns
+// -1 when all lists are used up.
+func next(lists [][]int32) int32 {
+	best := int32(-1)
+	for _, list := range lists {
+		if len(list) > 0 && (best < 0 || list[0] < best) {
+			best = list[0]
+		}
+	}
+	if best < 0 {
+		return best
+	}
+	for i, list := range lists {
+		if len(list) > 0 && list[0] == best {
+			lists[i] = list[1:]
+		}
+	}
+	return best
+}
