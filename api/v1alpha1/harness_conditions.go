@@ -1,0 +1,36 @@
+package v1alpha1
+
+// HarnessReady says whether turns can be run with the Harness.
+const HarnessReady ConditionType = "Ready"
+
+// HarnessReasonValid is the reason of [HarnessReady] when it is True: the
+// template passed every check and the dry run.
+const HarnessReasonValid ConditionReason = "Valid"
+
+// Reasons of [HarnessReady] when it is False.
+const (
+	// HarnessReasonContainerMissing means that the template has no container
+	// named harness, or more than one.
+	HarnessReasonContainerMissing ConditionReason = "ContainerMissing"
+
+	// HarnessReasonCommandMissing means that the container named harness does not
+	// set command, so that it cannot be wrapped.
+	HarnessReasonCommandMissing ConditionReason = "CommandMissing"
+
+	// HarnessReasonTemplateForbidden means that the template asks for something
+	// that would let the harness around the bridge, such as the host's network or
+	// a token of its own for the kernel. The message names it.
+	HarnessReasonTemplateForbidden ConditionReason = "TemplateForbidden"
+
+	// HarnessReasonTemplateInvalid means that the API server refused a pod made
+	// from the template in a dry run.
+	HarnessReasonTemplateInvalid ConditionReason = "TemplateInvalid"
+
+	// HarnessReasonEgressWidened means that another NetworkPolicy selects the
+	// harness's pods and allows more than a strict policy does.
+	HarnessReasonEgressWidened ConditionReason = "EgressWidened"
+)
+
+// HarnessReasonPending is the reason of [HarnessReady] when it is Unknown: the
+// Harness was not examined yet.
+const HarnessReasonPending ConditionReason = "Pending"
