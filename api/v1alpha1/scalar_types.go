@@ -68,6 +68,12 @@ type Purpose string
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
 type ToolName string
 
+// UID is the UID of a Kubernetes object, compared by equality.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+type UID string
+
 // Digest is a SHA-256 in lower-case hexadecimal.
 // Example: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".
 //

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // The limits of what a Turn's status holds inline. What is larger goes into a
@@ -31,9 +30,7 @@ type GrantReference struct {
 	// uid of the Grant. Another Grant of the same name is another authority.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	UID types.UID `json:"uid"`
+	UID UID `json:"uid"`
 
 	// generation of the Grant that was loaded.
 	//

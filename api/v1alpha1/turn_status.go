@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TurnOutcome is how a turn ended, as the protocol's status.
@@ -34,9 +33,7 @@ type PodReference struct {
 	// uid of the pod. Another pod of the same name is not bound.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	UID types.UID `json:"uid"`
+	UID UID `json:"uid"`
 }
 
 // TurnUsage counts what the turn did.

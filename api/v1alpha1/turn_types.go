@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ExecutionOptions bound one turn. They are validated and never clamped.
@@ -113,9 +112,7 @@ type ExternalPod struct {
 	// Job. Only a pod that this object controls may attach to the turn.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	OwnerUID types.UID `json:"ownerUID"`
+	OwnerUID UID `json:"ownerUID"`
 }
 
 // TurnSpec asks for one bounded run of one agent. All of it but cancel is
