@@ -1,12 +1,18 @@
 package v1alpha1
 
-// GrantReady says whether the grant can be used now. Only a condition that is
-// True for the current generation means so; the kernel decides again at every use.
-const GrantReady ConditionType = "Ready"
+// The condition type of a Grant.
+const (
+	// GrantReady says whether the grant can be used now. Only a condition that is
+	// True for the current generation means so; the kernel decides again at every use.
+	GrantReady ConditionType = "Ready"
+)
 
-// GrantReasonActive is the reason of [GrantReady] when it is True: the grant is
-// complete, inside its window, not revoked, not spent, and its chain holds.
-const GrantReasonActive ConditionReason = "Active"
+// Reasons of [GrantReady] when it is True.
+const (
+	// GrantReasonActive means that the grant is complete, inside its window, not
+	// revoked and not spent, and that its chain holds.
+	GrantReasonActive ConditionReason = "Active"
+)
 
 // Reasons of [GrantReady] when it is False.
 const (
@@ -36,6 +42,8 @@ const (
 	GrantReasonExhausted ConditionReason = "Exhausted"
 )
 
-// GrantReasonPending is the reason of [GrantReady] when it is Unknown: the Grant
-// was not examined yet.
-const GrantReasonPending ConditionReason = "Pending"
+// Reasons of [GrantReady] when it is Unknown.
+const (
+	// GrantReasonPending means that the Grant was not examined yet.
+	GrantReasonPending ConditionReason = "Pending"
+)

@@ -1,11 +1,16 @@
 package v1alpha1
 
-// HarnessReady says whether turns can be run with the Harness.
-const HarnessReady ConditionType = "Ready"
+// The condition type of a Harness.
+const (
+	// HarnessReady says whether turns can be run with the Harness.
+	HarnessReady ConditionType = "Ready"
+)
 
-// HarnessReasonValid is the reason of [HarnessReady] when it is True: the
-// template passed every check and the dry run.
-const HarnessReasonValid ConditionReason = "Valid"
+// Reasons of [HarnessReady] when it is True.
+const (
+	// HarnessReasonValid means that the template passed every check and the dry run.
+	HarnessReasonValid ConditionReason = "Valid"
+)
 
 // Reasons of [HarnessReady] when it is False.
 const (
@@ -31,6 +36,8 @@ const (
 	HarnessReasonEgressWidened ConditionReason = "EgressWidened"
 )
 
-// HarnessReasonPending is the reason of [HarnessReady] when it is Unknown: the
-// Harness was not examined yet.
-const HarnessReasonPending ConditionReason = "Pending"
+// Reasons of [HarnessReady] when it is Unknown.
+const (
+	// HarnessReasonPending means that the Harness was not examined yet.
+	HarnessReasonPending ConditionReason = "Pending"
+)

@@ -4,10 +4,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PrincipalReady says whether the Principal may take part in anything. A
-// Principal whose Ready condition is not True for its current generation has no
-// authority, resolves no caller and runs no turn.
-const PrincipalReady ConditionType = "Ready"
+// The condition type of a Principal.
+const (
+	// PrincipalReady says whether the Principal may take part in anything. A
+	// Principal whose Ready condition is not True for its current generation has no
+	// authority, resolves no caller and runs no turn.
+	PrincipalReady ConditionType = "Ready"
+)
 
 // Reasons of [PrincipalReady] when it is True.
 const (
@@ -37,9 +40,11 @@ const (
 	PrincipalReasonHarnessNotFound ConditionReason = "HarnessNotFound"
 )
 
-// PrincipalReasonPending is the reason of [PrincipalReady] when it is Unknown:
-// the Principal was not examined yet.
-const PrincipalReasonPending ConditionReason = "Pending"
+// Reasons of [PrincipalReady] when it is Unknown.
+const (
+	// PrincipalReasonPending means that the Principal was not examined yet.
+	PrincipalReasonPending ConditionReason = "Pending"
+)
 
 // ServiceAccountIdentity names one Kubernetes ServiceAccount.
 type ServiceAccountIdentity struct {

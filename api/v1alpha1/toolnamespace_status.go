@@ -145,9 +145,12 @@ const (
 	ToolNamespaceReasonSelectorInvalid ConditionReason = "SelectorInvalid"
 )
 
-// ToolNamespaceReasonConnected is the reason of [ToolNamespaceConnected] when it
-// is True. A builtin source is always connected.
-const ToolNamespaceReasonConnected ConditionReason = "Connected"
+// Reasons of [ToolNamespaceConnected] when it is True.
+const (
+	// ToolNamespaceReasonConnected means that the source answered. A builtin source
+	// always does.
+	ToolNamespaceReasonConnected ConditionReason = "Connected"
+)
 
 // Reasons of [ToolNamespaceConnected] when it is False.
 const (
@@ -167,6 +170,8 @@ const (
 	ToolNamespaceReasonCredentialsInvalid ConditionReason = "CredentialsInvalid"
 )
 
-// ToolNamespaceReasonPending is the reason of both conditions when they are
-// Unknown: the ToolNamespace was not examined yet.
-const ToolNamespaceReasonPending ConditionReason = "Pending"
+// Reasons of [ToolNamespaceReady] and [ToolNamespaceConnected] when they are Unknown.
+const (
+	// ToolNamespaceReasonPending means that the ToolNamespace was not examined yet.
+	ToolNamespaceReasonPending ConditionReason = "Pending"
+)

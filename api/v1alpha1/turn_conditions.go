@@ -49,8 +49,11 @@ const (
 	TurnStateEscalated ConditionReason = "Escalated"
 )
 
-// TurnReasonAdmitted is the reason of [TurnConditionAdmitted] when it is True.
-const TurnReasonAdmitted ConditionReason = "Admitted"
+// Reasons of [TurnConditionAdmitted] when it is True.
+const (
+	// TurnReasonAdmitted means that the turn has its authority and its catalogue.
+	TurnReasonAdmitted ConditionReason = "Admitted"
+)
 
 // Reasons of [TurnConditionAdmitted] when it is False.
 const (
@@ -74,8 +77,11 @@ const (
 	TurnReasonCancelled ConditionReason = "Cancelled"
 )
 
-// TurnReasonAttached is the reason of [TurnConditionBridgeReady] when it is True.
-const TurnReasonAttached ConditionReason = "Attached"
+// Reasons of [TurnConditionBridgeReady] when it is True.
+const (
+	// TurnReasonAttached means that the bound pod holds the execution token.
+	TurnReasonAttached ConditionReason = "Attached"
+)
 
 // Reasons of [TurnConditionBridgeReady] when it is False.
 const (
@@ -90,9 +96,11 @@ const (
 	TurnReasonClosed ConditionReason = "Closed"
 )
 
-// TurnReasonPending is the reason of [TurnConditionAdmitted] and
-// [TurnConditionBridgeReady] when they are Unknown: nothing was decided yet.
-const TurnReasonPending ConditionReason = "Pending"
+// Reasons of [TurnConditionAdmitted] and [TurnConditionBridgeReady] when they are Unknown.
+const (
+	// TurnReasonPending means that nothing was decided yet.
+	TurnReasonPending ConditionReason = "Pending"
+)
 
 // State returns the state of the turn: the reason of its Finished condition, or
 // Pending while it has none.
