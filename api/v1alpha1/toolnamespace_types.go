@@ -108,10 +108,10 @@ type ToolNamespaceSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=toolnamespaces,singular=toolnamespace,scope=Namespaced,shortName=tns,categories=sharedos
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",message="name must be a single label of at most 63 characters",fieldPath=".metadata.name"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.provider) || self.metadata.name == self.spec.source.provider.plane",message="a provider's tool namespace must be named as its plane",fieldPath=".metadata.name"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.builtin) || self.metadata.name == self.spec.source.builtin",message="a builtin tool namespace must be named as its source",fieldPath=".metadata.name"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.mcp) || !(self.metadata.name in ['files', 'repo', 'messages', 'sharedos'])",message="files, repo, messages and sharedos are reserved for their own sources",fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",message="metadata.name must be a single label of at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.provider) || self.metadata.name == self.spec.source.provider.plane",message="metadata.name must be the name of the provider's plane"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.builtin) || self.metadata.name == self.spec.source.builtin",message="metadata.name must be the name of the builtin source"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.source.mcp) || !(self.metadata.name in ['files', 'repo', 'messages', 'sharedos'])",message="metadata.name must not be files, repo, messages or sharedos for an mcp source"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.tools) || self.spec.tools.all(t, t.name.startsWith(self.metadata.name + '.'))",message="the name of a tool must begin with the name of its namespace and a dot",fieldPath=".spec.tools"
 // +kubebuilder:printcolumn:name="Enabled",type=boolean,JSONPath=`.spec.enabled`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -118,7 +118,7 @@ type ExternalPod struct {
 // TurnSpec asks for one bounded run of one agent. All of it but cancel is
 // immutable.
 //
-// +kubebuilder:validation:XValidation:rule="self.principal == oldSelf.principal && self.message == oldSelf.message && self.?purpose == oldSelf.?purpose && self.?executionId == oldSelf.?executionId && self.?state == oldSelf.?state && self.?options == oldSelf.?options && self.?tools == oldSelf.?tools && self.?harness == oldSelf.?harness && self.?externalPod == oldSelf.?externalPod && self.?startTimeoutMs == oldSelf.?startTimeoutMs && self.?ttlSecondsAfterFinished == oldSelf.?ttlSecondsAfterFinished",message="a Turn is immutable except for cancel"
+// +kubebuilder:validation:XValidation:rule="has(self.purpose) == has(oldSelf.purpose) && has(self.executionId) == has(oldSelf.executionId) && has(self.state) == has(oldSelf.state) && has(self.options) == has(oldSelf.options) && has(self.tools) == has(oldSelf.tools) && has(self.harness) == has(oldSelf.harness) && has(self.externalPod) == has(oldSelf.externalPod) && has(self.startTimeoutMs) == has(oldSelf.startTimeoutMs) && has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="a Turn is immutable except for cancel; no field can be added or removed"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a cancelled Turn cannot be resumed; create another one",fieldPath=".cancel"
 // +kubebuilder:validation:XValidation:rule="!(has(self.harness) && has(self.externalPod))",message="externalPod must not be set together with harness"
 type TurnSpec struct {
@@ -126,22 +126,26 @@ type TurnSpec struct {
 	// Example: "alice-assistant".
 	//
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Principal ObjectName `json:"principal"`
 
 	// purpose that the turn declares. MUST be one of the Principal's purposes.
 	// Absent means the first of them.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Purpose Purpose `json:"purpose,omitempty"`
 
 	// executionId of the turn, chosen by its creator. Absent means the Turn's UID.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	ExecutionID Identifier `json:"executionId,omitempty"`
 
 	// message that the agent is given.
 	//
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Message TurnMessage `json:"message"`
 
 	// state to resume from, as JSON text, up to 262144 characters. SharedOS hands
@@ -149,11 +153,13 @@ type TurnSpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=262144
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	State JSONText `json:"state,omitempty"`
 
 	// options that bound the turn. What is absent comes from the Harness.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Options *ExecutionOptions `json:"options,omitempty"`
 
 	// tools that are asked for, by name. The agent is given those of them that it
@@ -163,12 +169,14 @@ type TurnSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=512
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Tools []ToolName `json:"tools,omitzero"`
 
 	// harness names the Harness that runs the agent. Absent means that somebody
 	// else brings the pod, labelled sharedos.dev/turn with the Turn's name.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	Harness ObjectName `json:"harness,omitempty"`
 
 	// externalPod says which pod somebody else brings. MUST NOT be set together
@@ -176,6 +184,7 @@ type TurnSpec struct {
 	// Principal.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	ExternalPod *ExternalPod `json:"externalPod,omitempty"`
 
 	// startTimeoutMs is how long the pod may take, in milliseconds, until the
@@ -184,6 +193,7 @@ type TurnSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	StartTimeoutMs *int64 `json:"startTimeoutMs,omitempty"`
 
 	// ttlSecondsAfterFinished is how long the finished Turn is kept. Absent means
@@ -192,6 +202,7 @@ type TurnSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Turn is immutable except for cancel"
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
 	// cancel ends the turn. Once true it cannot be unset.
@@ -206,7 +217,7 @@ type TurnSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=turns,singular=turn,scope=Namespaced,shortName=trn,categories=sharedos
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="name must have at most 63 characters",fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters"
 // +kubebuilder:printcolumn:name="Principal",type=string,JSONPath=`.spec.principal`
 // +kubebuilder:printcolumn:name="Harness",type=string,JSONPath=`.spec.harness`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Finished")].reason`
