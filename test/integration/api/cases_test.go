@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,6 +40,16 @@ func decode(t *testing.T, text string) map[string]any {
 	}
 	// The API's own JSON numbers are int64 where they can be.
 	return runtime.DeepCopyJSON(normalise(object).(map[string]any))
+}
+
+// encode writes an object as YAML in one line, which is JSON.
+func encode(t *testing.T, object map[string]any) string {
+	t.Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatalf("write JSON: %v", err)
+	}
+	return string(data)
 }
 
 // normalise turns whole float64 into int64, as the API machinery wants them.
@@ -149,4 +161,13 @@ func check(t *testing.T, err error, want string) {
 // repeat writes a YAML list of n items.
 func repeat(n int, item string) string {
 	return "[" + strings.Repeat(item+", ", n-1) + item + "]"
+}
+
+// items writes a YAML list of n items from a format with the item's number in it.
+func items(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(format, i)
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
