@@ -57,7 +57,7 @@ type Address struct {
 
 // ID returns the id that belongs to the address's kind. It is empty for an
 // unknown kind, whatever else is set.
-func (a Address) ID() string {
+func (a *Address) ID() string {
 	switch a.Kind {
 	case AddressHuman:
 		return string(a.UserID)

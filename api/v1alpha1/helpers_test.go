@@ -33,7 +33,8 @@ func TestAddressID(t *testing.T) {
 		v1alpha1.AddressHuman, v1alpha1.AddressAgent, v1alpha1.AddressGroup, v1alpha1.AddressService,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			if got := v1alpha1.NewAddress(kind, "x").ID(); got != "x" {
+			address := v1alpha1.NewAddress(kind, "x")
+			if got := address.ID(); got != "x" {
 				t.Errorf("ID() = %q, want x", got)
 			}
 		})

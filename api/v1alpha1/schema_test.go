@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -79,53 +81,54 @@ func TestFaultsAreFound(t *testing.T) {
 
 // faults returns what a schema node and those below it fail to promise.
 func faults(path string, node map[string]any) []string {
-	var found []string
-	fault := func(text string) { found = append(found, path+": "+text) }
-	has := func(keys ...string) bool {
-		for _, key := range keys {
-			if _, ok := node[key]; ok {
-				return true
-			}
-		}
-		return false
+	found := ownFaults(path, node)
+	for name, property := range below(node, "properties") {
+		found = append(found, faults(path+"."+name, property.(map[string]any))...)
 	}
-	if has("default") {
-		fault("has a default")
+	if items := below(node, "items"); items != nil {
+		found = append(found, faults(path+"[]", items)...)
 	}
+	if values := below(node, "additionalProperties"); values != nil {
+		found = append(found, faults(path+"{}", values)...)
+	}
+	return found
+}
+
+// below returns the object under a key of a schema node, or nil.
+func below(node map[string]any, key string) map[string]any {
+	value, _ := node[key].(map[string]any)
+	return value
+}
+
+// ownFaults returns what one schema node fails to promise.
+func ownFaults(path string, node map[string]any) []string {
+	var required []string // Each of these keys, with its alternatives split by "|".
 	switch node["type"] {
 	case "string":
-		if !has("maxLength", "enum") && node["format"] != "date-time" {
-			fault("string without maxLength")
+		required = []string{"maxLength|enum"}
+		if node["format"] == "date-time" {
+			required = nil
 		}
 	case "integer":
-		if !has("minimum") {
-			fault("integer without minimum")
-		}
+		required = []string{"minimum"}
 	case "array":
-		if !has("maxItems") {
-			fault("list without maxItems")
-		}
-		if !has("x-kubernetes-list-type") {
-			fault("list without a list type")
-		}
-		found = append(found, faults(path+"[]", node["items"].(map[string]any))...)
+		required = []string{"maxItems", "x-kubernetes-list-type"}
 	case "object":
-		if values, ok := node["additionalProperties"].(map[string]any); ok {
-			if !has("maxProperties") {
-				fault("map without maxProperties")
-			}
-			if !has("x-kubernetes-map-type") {
-				fault("map without a map type")
-			}
-			found = append(found, faults(path+"{}", values)...)
-		}
-		properties, _ := node["properties"].(map[string]any)
-		for name, property := range properties {
-			found = append(found, faults(path+"."+name, property.(map[string]any))...)
+		if below(node, "additionalProperties") != nil {
+			required = []string{"maxProperties", "x-kubernetes-map-type"}
 		}
 	case "boolean":
 	default:
-		fault("no type")
+		required = []string{"type"}
+	}
+	var found []string
+	if _, ok := node["default"]; ok {
+		found = append(found, path+": has a default")
+	}
+	for _, keys := range required {
+		if !slices.ContainsFunc(strings.Split(keys, "|"), func(key string) bool { _, ok := node[key]; return ok }) {
+			found = append(found, path+": lacks "+keys)
+		}
 	}
 	return found
 }

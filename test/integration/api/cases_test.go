@@ -138,8 +138,8 @@ func create(ctx context.Context, t *testing.T, object *unstructured.Unstructured
 		t.Fatalf("create %s: %v", object.GetKind(), err)
 	}
 	t.Cleanup(func() {
-		// t's own context has ended by now.
-		if err := server.client.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
+		// The test's own context has ended by now.
+		if err := server.client.Delete(context.WithoutCancel(ctx), object); client.IgnoreNotFound(err) != nil {
 			t.Errorf("delete %s: %v", object.GetKind(), err)
 		}
 	})

@@ -98,9 +98,8 @@ func TestTurnCancel(t *testing.T) { testUpdates(t, turnBase, turnCancelCases) }
 // It finds the fields by reflection, so a new one cannot be forgotten.
 func TestTurnIsImmutable(t *testing.T) {
 	var cases []updateCase
-	spec := reflect.TypeFor[v1alpha1.TurnSpec]()
-	for i := range spec.NumField() {
-		field, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
+	for member := range reflect.TypeFor[v1alpha1.TurnSpec]().Fields() {
+		field, _, _ := strings.Cut(member.Tag.Get("json"), ",")
 		if field == "cancel" {
 			continue
 		}
