@@ -160,13 +160,58 @@ func signedBy(payload, signature string, secret []byte) bool {
 	return subtle.ConstantTimeCompare(want[:], []byte(signature)) == 1
 }
 
+// claimsBuffer holds the decoded claims of ordinary tokens without allocating.
+const claimsBuffer = 1024
+
 // parseClaims accepts exactly the five claims, each once.
 func parseClaims(payload string) (ExecutionClaims, bool) {
-	var claims ExecutionClaims
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(payload)
+	var buf [claimsBuffer]byte
+	raw, err := base64.RawURLEncoding.Strict().AppendDecode(buf[:0], []byte(payload))
 	if err != nil {
+		return ExecutionClaims{}, false
+	}
+	if claims, ok := plainClaims(string(raw)); ok {
+		return claims, true
+	}
+	return anyClaims(raw)
+}
+
+// plainClaims reads claims in their canonical form whose values need no escaping,
+// which is what [MintExecutionToken] nearly always writes. What it does not
+// recognise is left to anyClaims.
+func plainClaims(s string) (claims ExecutionClaims, ok bool) {
+	var expiresAt string
+	for _, member := range [...]struct {
+		before string
+		value  *string
+	}{
+		{`{"actor":"`, &claims.Actor},
+		{`","catalogHash":"`, &claims.CatalogHash},
+		{`","executionId":"`, &claims.ExecutionID},
+		{`","expiresAt":"`, &expiresAt},
+		{`","namespaceId":"`, &claims.NamespaceID},
+	} {
+		if s, ok = strings.CutPrefix(s, member.before); !ok {
+			return claims, false
+		}
+		end := 0
+		for end < len(s) && s[end] != '"' {
+			if s[end] < ' ' || s[end] == '\\' {
+				return claims, false
+			}
+			end++
+		}
+		*member.value, s = s[:end], s[end:]
+	}
+	if s != `"}` {
 		return claims, false
 	}
+	at, err := time.Parse(time.RFC3339, expiresAt)
+	claims.ExpiresAt = contract.Timestamp{Time: at}
+	return claims, err == nil
+}
+
+func anyClaims(raw []byte) (claims ExecutionClaims, ok bool) {
 	node, err := strictjson.Parse(raw)
 	if err != nil || node.Kind != strictjson.Object {
 		return claims, false
