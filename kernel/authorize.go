@@ -87,16 +87,20 @@ func (t *Turn) recordDecision(ctx context.Context, q *question, v *verdict, requ
 	}
 	if v.allowed() {
 		e.GrantID = t.auth.grants[v.grant].ID
-		return t.Record(ctx, e)
+		return t.Record(context.WithoutCancel(ctx), e)
 	}
-	count := len(t.auth.grants)
 	e.Outcome, e.Cause, e.FailClosed = audit.Denied, v.cause, failsClosed(v.code)
 	e.MissingDependency, e.RequestedAuthority = v.missing, required
-	e.GrantsResolved, e.RejectedGrants = &count, t.rejected(q, v)
+	e.GrantsResolved, e.RejectedGrants = t.heldCount(), t.rejected(q, v)
 	if v.code == contract.CodeInvalidRequest {
 		e.Resource = safeResource(resource)
 	}
 	return t.Record(context.WithoutCancel(ctx), e)
+}
+
+func (t *Turn) heldCount() *int {
+	count := len(t.auth.grants)
+	return &count
 }
 
 // safeResource keeps a malformed resource out of the record; what was asked for is

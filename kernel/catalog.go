@@ -137,7 +137,7 @@ func (t *Turn) Catalog(ctx context.Context) (*Catalogue, error) {
 		end(contract.StatusFailed, contract.CodeToolCatalogUnavailable)
 		return nil, t.noCatalog(ctx, r.cause)
 	}
-	err := t.Record(ctx, audit.Event{
+	err := t.Record(context.WithoutCancel(ctx), audit.Event{
 		Type: audit.ToolCatalogListed, Outcome: audit.Succeeded, CatalogHash: c.hash,
 		AuthorityHash: t.auth.hash, Metadata: fmt.Appendf(nil, `{"toolCount":%d}`, c.Len()),
 	})
@@ -174,7 +174,7 @@ func (t *Turn) offered(ctx context.Context, r *registry) []*compiled {
 	q := question{now: t.k.opts.Clock(), mode: modeDiscover, remaining: make(map[string]int64)}
 	kept := make([]*compiled, 0, len(r.tools))
 	for _, tool := range r.tools {
-		if t.gate(ctx, tool, &q) == "" {
+		if cause, _ := t.gate(ctx, tool, &q); cause == "" {
 			kept = append(kept, tool)
 		}
 	}
@@ -189,42 +189,57 @@ const (
 	causeNotOffered        = "not_offered"
 )
 
-// gate returns which gate is shut for a registered tool, or nothing.
-func (t *Turn) gate(ctx context.Context, tool *compiled, q *question) string {
+// gate returns which gate is shut for a registered tool, or nothing; for one that no
+// grant opens, the verdict says why.
+func (t *Turn) gate(ctx context.Context, tool *compiled, q *question) (string, *verdict) {
 	if !contains(t.ac.EnabledToolNamespaces, tool.Definition.Namespace) {
-		return causeNamespaceDisabled
+		return causeNamespaceDisabled, nil
 	}
 	q.need = tool.Definition.RequiredCapability
 	if v := t.decide(ctx, q); !v.allowed() {
-		return causeNotDiscoverable
+		return causeNotDiscoverable, &v
 	}
-	return ""
+	return "", nil
+}
+
+// missing is why a tool may not be called.
+type missing struct {
+	code  string // what the caller learns
+	cause string // what the host learns
+	// rejected is set when no grant opens the tool.
+	rejected []audit.RejectedGrant
 }
 
 // lookup finds a tool the turn may call. A catalogue that was served answers alone;
 // a turn of one operation looks at the one tool.
-func (t *Turn) lookup(ctx context.Context, name string) (tool *compiled, code, cause string) {
+func (t *Turn) lookup(ctx context.Context, name string) (*compiled, missing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.registered(ctx)
 	if r.cause != "" {
-		return nil, contract.CodeToolCatalogUnavailable, r.cause
+		return nil, missing{code: contract.CodeToolCatalogUnavailable, cause: r.cause}
 	}
 	if t.catalog != nil {
-		if tool = t.catalog.find(name); tool != nil {
-			return tool, "", ""
+		if tool := t.catalog.find(name); tool != nil {
+			return tool, missing{}
 		}
 	}
-	tool = r.find(name)
+	none := missing{code: contract.CodeToolUnavailable, cause: causeNotRegistered}
+	tool := r.find(name)
 	if tool == nil {
-		return nil, contract.CodeToolUnavailable, causeNotRegistered
+		return nil, none
 	}
 	q := question{now: t.k.opts.Clock(), mode: modeDiscover}
-	if cause = t.gate(ctx, tool, &q); cause != "" {
-		return nil, contract.CodeToolUnavailable, cause
+	cause, v := t.gate(ctx, tool, &q)
+	switch {
+	case v != nil:
+		none.cause, none.rejected = cause, t.rejected(&q, v)
+	case cause != "":
+		none.cause = cause
+	case t.catalog != nil: // it became discoverable after the catalogue was served
+		none.cause = causeNotDiscoverable
+	default:
+		return tool, missing{}
 	}
-	if t.catalog != nil { // it became discoverable after the catalogue was served
-		return nil, contract.CodeToolUnavailable, causeNotDiscoverable
-	}
-	return tool, "", ""
+	return nil, none
 }

@@ -41,7 +41,8 @@ func (t *Turn) Call(ctx context.Context, call contract.ToolCall) Report {
 func (t *Turn) Refuse(ctx context.Context, call contract.ToolCall, status contract.Status, failure contract.ProtocolError) Report {
 	inv := invocation{t: t, call: call, source: audit.SourceEnvelope, status: status, failure: &failure, firm: true}
 	if failure.Code == contract.CodeToolUnavailable {
-		if _, _, inv.cause = t.lookup(ctx, call.Tool); inv.cause == "" {
+		_, why := t.lookup(ctx, call.Tool)
+		if inv.cause, inv.rejected = why.cause, why.rejected; inv.cause == "" {
 			inv.cause = causeNotOffered
 		}
 	}
@@ -65,6 +66,7 @@ type invocation struct {
 	output      Output
 	failure     *contract.ProtocolError
 	cause       string
+	rejected    []audit.RejectedGrant // why no grant opens the tool
 	consumed    bool
 	auditFailed bool
 	firm        bool // the record is waited for
@@ -95,14 +97,15 @@ func (inv *invocation) find(ctx context.Context) {
 		inv.deny(contract.CodeInvalidRequest, "invalid_call")
 		return
 	}
-	tool, code, cause := inv.t.lookup(ctx, inv.call.Tool)
-	switch code {
+	tool, why := inv.t.lookup(ctx, inv.call.Tool)
+	switch why.code {
 	case "":
 		inv.tool = tool
 	case contract.CodeToolUnavailable:
-		inv.deny(code, cause)
+		inv.deny(why.code, why.cause)
+		inv.rejected = why.rejected
 	default:
-		inv.fail(code, cause)
+		inv.fail(why.code, why.cause)
 	}
 }
 
@@ -190,6 +193,10 @@ func detailsOf(required *contract.CapabilityRequest) contract.Object {
 
 // handle is step 7.
 func (inv *invocation) handle(ctx context.Context) {
+	if ctx.Err() != nil { // it went away while the decision was being recorded
+		inv.fail(contract.CodeToolExecutionFailed, "cancelled")
+		return
+	}
 	out, err := guarded(func() (Output, error) {
 		return inv.tool.Handle(ctx, ToolInvocation{
 			CallID: inv.call.ID, Tool: inv.call.Tool, Arguments: inv.args,
@@ -275,6 +282,9 @@ func (inv *invocation) event() audit.Event {
 		Type: audit.ToolInvoked, Outcome: audit.Outcome(inv.status), Tool: inv.call.Tool,
 		OperationID: inv.call.ID, GrantID: inv.grantID, AuthorityHash: inv.t.auth.hash,
 		Cause: inv.cause, Source: inv.source, Consumed: inv.consumed,
+	}
+	if inv.cause == causeNotDiscoverable {
+		e.GrantsResolved, e.RejectedGrants = inv.t.heldCount(), inv.rejected
 	}
 	if inv.needed {
 		e.Resource, e.Action = safeResource(inv.need.Resource), inv.need.Action

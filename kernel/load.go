@@ -83,8 +83,12 @@ func admissible(g *contract.Grant, ac *contract.AccessContext) *loadFault {
 // the set that is left.
 func (a *authority) seal(held []GrantRef) *loadFault {
 	slices.SortFunc(a.grants, func(x, y grant) int { return contract.CompareCodeUnits(x.ID, y.ID) })
-	set := []byte{'['}
 	kept := a.grants[:0]
+	before := make(map[GrantRef]struct{}, len(held))
+	for _, ref := range held {
+		before[ref] = struct{}{}
+	}
+	set := []byte{'['}
 	for i := range a.grants {
 		g := &a.grants[i]
 		if i > 0 && a.grants[i-1].ID == g.ID {
@@ -94,8 +98,10 @@ func (a *authority) seal(held []GrantRef) *loadFault {
 		if g.canonical, err = appendGrant(nil, &g.Grant); err != nil {
 			return &loadFault{cause: causeInvalidGrant, grantID: g.ID}
 		}
-		if held != nil && !slices.Contains(held, GrantRef{ID: g.ID, Hash: canonical.HashBytes(g.canonical)}) {
-			continue
+		if held != nil {
+			if _, was := before[GrantRef{ID: g.ID, Hash: canonical.HashBytes(g.canonical)}]; !was {
+				continue
+			}
 		}
 		if len(set) > 1 {
 			set = append(set, ',')

@@ -9,7 +9,8 @@ import (
 
 // Record completes an event with the context's identity, an id and the instant,
 // and hands it to the audit sink. It is for the envelope and other trusted parts
-// of the host; a sink's panic is an error.
+// of the host; a sink's panic is an error. The kernel's own records do not end with
+// the caller's context: a caller that goes away must not look like a broken sink.
 func (k *Kernel) Record(ctx context.Context, ac contract.AccessContext, e audit.Event) error {
 	k.complete(&e, &ac)
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, k.opts.Audit.Record(ctx, e) })

@@ -60,7 +60,7 @@ func (k *Kernel) open(ctx context.Context, ac contract.AccessContext, held []Gra
 	}
 	end(contract.StatusSucceeded, "")
 	count := len(auth.grants)
-	err := k.Record(ctx, ac, audit.Event{
+	err := k.Record(context.WithoutCancel(ctx), ac, audit.Event{
 		Type: audit.AuthorityResolved, Outcome: audit.Succeeded,
 		AuthorityHash: auth.hash, GrantsResolved: &count,
 	})

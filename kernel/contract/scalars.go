@@ -22,6 +22,20 @@ func At(t time.Time) Timestamp { return Timestamp{t.UTC()} }
 // implementations write; a finer fraction is kept by RFC 3339 nano digits.
 const timestampLayout = "2006-01-02T15:04:05.000Z07:00"
 
+// strictInstant refuses what the time package accepts beyond RFC 3339: an hour of
+// one digit, a comma before the fraction, an offset that is no time of day.
+func strictInstant(s string) bool {
+	const seconds = len("2006-01-02T15:04:05")
+	if len(s) <= seconds || s[len("2006-01-02T15")] != ':' || s[seconds] == ',' {
+		return false
+	}
+	if s[len(s)-1] == 'Z' {
+		return true
+	}
+	offset := s[len(s)-len("00:00"):]
+	return offset[:2] < "24" && offset[3:] < "60"
+}
+
 // String returns the wire form.
 func (t Timestamp) String() string {
 	if t.Nanosecond()%int(time.Millisecond) != 0 {
@@ -40,7 +54,7 @@ func (t *Timestamp) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("timestamp must be a string: %w", err)
 	}
 	parsed, err := time.Parse(time.RFC3339, s)
-	if err != nil {
+	if err != nil || !strictInstant(s) {
 		return fmt.Errorf("timestamp %q is not RFC 3339 with an offset", s)
 	}
 	t.Time = parsed

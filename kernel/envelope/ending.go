@@ -51,7 +51,9 @@ func cancelledBy(who, reason string) ending {
 
 // Finish ends the turn with the runtime's outcome and returns the result. A turn
 // that has ended already keeps the ending it has.
+// An escalation that is being kept is waited for: asking and leaving is one outcome.
 func (x *Execution) Finish(ctx context.Context, o Outcome) contract.ExecutionResult {
+	x.settle()
 	return x.end(ctx, x.judge(ctx, &o))
 }
 
@@ -64,6 +66,7 @@ func (x *Execution) Cancel(ctx context.Context, reason string) contract.Executio
 // Fail ends the turn with a failure that the host of the runtime established, such
 // as harness_not_started. A malformed one becomes runtime_failed.
 func (x *Execution) Fail(ctx context.Context, failure contract.ProtocolError) contract.ExecutionResult {
+	x.settle()
 	end := failedBy(sourceEnvelope, contract.CodeRuntimeFailed)
 	if failure.Validate() == nil {
 		end.failure = &failure
@@ -91,7 +94,7 @@ func (x *Execution) judge(ctx context.Context, o *Outcome) ending {
 
 func (x *Execution) judgeEscalation(ctx context.Context, o *Outcome) ending {
 	if x.pending() == nil {
-		if err := x.latch(ctx, *o.Escalation, ""); err != nil {
+		if err := x.ask(ctx, *o.Escalation, ""); err != nil {
 			return *failedBy(sourceEnvelope, codeOf(err))
 		}
 	}
@@ -133,6 +136,12 @@ func (x *Execution) end(ctx context.Context, e ending) contract.ExecutionResult 
 	for call := range x.running {
 		x.unsafe = x.unsafe || !call.repeatable
 		call.cancel()
+	}
+	if l := x.latch; l != nil { // no time is left to keep it
+		l.cancel()
+		x.mu.Unlock()
+		<-l.settled
+		x.mu.Lock()
 	}
 	e, harness := x.escalated(e)
 	retryable := !x.unsafe

@@ -20,7 +20,7 @@ func (x *Execution) Escalate(ctx context.Context, ask Ask) error {
 	if !ask.valid() {
 		return refusal(contract.CodeInvalidToolArguments)
 	}
-	return x.latch(ctx, ask, "")
+	return x.ask(ctx, ask, "")
 }
 
 func (a *Ask) valid() bool {
@@ -38,28 +38,28 @@ func (x *Execution) pending() *contract.Escalation {
 // askedByCall answers a call to sharedos.escalate. It never reaches the kernel.
 func (x *Execution) askedByCall(ctx context.Context, call contract.ToolCall) contract.ToolResult {
 	if call.ValidateFrame() != nil {
-		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeInvalidRequest)
+		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeInvalidRequest, true)
 	}
 	if call.TraceID != x.ac.TraceID {
-		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeTraceMismatch)
+		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeTraceMismatch, true)
 	}
 	ask, ok := x.askOf(call)
 	if !ok {
-		return x.refuse(ctx, call, contract.StatusFailed, contract.CodeInvalidToolArguments)
+		return x.refuse(ctx, call, contract.StatusFailed, contract.CodeInvalidToolArguments, true)
 	}
-	if err := x.latch(ctx, ask, call.ID); err != nil {
+	if err := x.ask(ctx, ask, call.ID); err != nil {
 		if codeOf(err) == contract.CodeEscalationPending {
-			return x.refuse(ctx, call, contract.StatusDenied, contract.CodeEscalationPending)
+			return x.refuse(ctx, call, contract.StatusDenied, contract.CodeEscalationPending, true)
 		}
-		return x.refuse(ctx, call, contract.StatusFailed, codeOf(err))
+		return x.refuse(ctx, call, contract.StatusFailed, codeOf(err), true)
 	}
-	output, err := json.Marshal(map[string]any{"escalated": true, "reason": x.pending().Reason, "note": escalationNote})
+	output, err := json.Marshal(map[string]any{"escalated": true, "reason": cut(ask.Reason, contract.MaxReason), "note": escalationNote})
 	if err != nil {
 		output = []byte(`{"escalated":true}`) // unreachable: strings always encode
 	}
 	return x.completed(ctx, kernel.Report{Result: contract.ToolResult{
 		CallID: call.ID, Tool: call.Tool, Status: contract.StatusSucceeded, Output: output, CompletedAt: x.now(),
-	}}, nil)
+	}}, nil, true)
 }
 
 func (x *Execution) askOf(call contract.ToolCall) (Ask, bool) {
@@ -78,14 +78,21 @@ func (x *Execution) askOf(call contract.ToolCall) (Ask, bool) {
 	return ask, ask.valid()
 }
 
-// latch records and persists the escalation. From the moment it begins no other
-// call runs; only a failure to record or persist it undoes that.
-func (x *Execution) latch(ctx context.Context, ask Ask, callID string) error {
+// latch is an escalation that is being recorded and persisted. From the moment it
+// exists no other call runs.
+type latch struct {
+	settled chan struct{} // closed once it is known whether the escalation holds
+	cancel  context.CancelFunc
+}
+
+// ask records and persists the escalation; only a failure of that undoes it. The
+// caller's going away does not: what it asked for stands.
+func (x *Execution) ask(ctx context.Context, ask Ask, callID string) error {
 	x.mu.Lock()
 	code := x.shut()
 	switch {
 	case code != "":
-	case x.escalation != nil || x.escalating:
+	case x.escalation != nil || x.latch != nil:
 		code = contract.CodeEscalationPending
 	case !x.catalog.Has(contract.EscalateTool):
 		code = contract.CodeToolUnavailable
@@ -94,33 +101,53 @@ func (x *Execution) latch(ctx context.Context, ask Ask, callID string) error {
 		x.mu.Unlock()
 		return refusal(code)
 	}
-	x.escalating = true
+	keepCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	l := &latch{settled: make(chan struct{}), cancel: cancel}
+	x.latch = l
 	x.mu.Unlock()
 
 	e := x.escalationOf(ask)
-	if err := x.recordEscalation(ctx, e, callID); err != nil {
-		x.unlatch()
-		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeAuditUnavailable))
-		return refusal(contract.CodeAuditUnavailable)
-	}
+	code = x.keep(keepCtx, e, callID)
 	x.mu.Lock()
-	x.escalation = e
-	x.mu.Unlock()
-	if persist := x.env.opts.OnEscalation; persist != nil {
-		if err := persist(ctx, x.req.ExecutionID, *e); err != nil {
-			x.unlatch()
-			return refusal(contract.CodeEscalationNotRecorded)
-		}
+	if code == "" {
+		x.escalation = e
 	}
-	return nil
+	x.latch = nil
+	close(l.settled)
+	x.mu.Unlock()
+	switch code {
+	case "":
+		return nil
+	case contract.CodeAuditUnavailable:
+		x.end(ctx, *failedBy(sourceEnvelope, code))
+	}
+	return refusal(code)
 }
 
-// unlatch undoes a latch that could not be kept, unless the turn has ended with it.
-func (x *Execution) unlatch() {
+// keep records the escalation, then hands it to the host to persist.
+func (x *Execution) keep(ctx context.Context, e *contract.Escalation, callID string) string {
+	if err := x.recordEscalation(ctx, e, callID); err != nil {
+		if ctx.Err() != nil {
+			return contract.CodeEscalationNotRecorded // the turn ended meanwhile
+		}
+		return contract.CodeAuditUnavailable
+	}
+	if persist := x.env.opts.OnEscalation; persist != nil {
+		if err := persist(ctx, x.req.ExecutionID, *e); err != nil {
+			return contract.CodeEscalationNotRecorded
+		}
+	}
+	return ""
+}
+
+// settle waits until no escalation is on its way to being kept.
+func (x *Execution) settle() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.closed {
-		x.escalation, x.escalating = nil, false
+	l := x.latch
+	x.mu.Unlock()
+	if l != nil {
+		<-l.settled
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,8 @@ type Execution struct {
 	observed   int
 	unsafe     bool
 	running    map[*runningCall]struct{}
-	escalating bool
+	refused    int    // calls in the record that never reached the kernel
+	latch      *latch // an escalation on its way to being kept
 	escalation *contract.Escalation
 	result     contract.ExecutionResult
 }
@@ -68,7 +70,7 @@ func (x *Execution) Admission() Admission {
 	}
 	return Admission{
 		At: x.ac.Now, AuthorityHash: x.turn.AuthorityHash(), Grants: x.turn.Grants(),
-		CatalogHash: x.catalog.Hash(), ToolCount: x.catalog.Len(), Reach: x.reach,
+		CatalogHash: x.catalog.Hash(), ToolCount: x.catalog.Len(), Reach: cloneReach(x.reach),
 	}
 }
 
@@ -91,12 +93,26 @@ func (x *Execution) Repeatable(tool string) bool {
 func (x *Execution) Request() Request {
 	m := x.req.Message
 	m.Payload = bytes.Clone(m.Payload)
+	if p := m.Provenance; p != nil {
+		m.Provenance = &contract.Provenance{
+			Source: p.Source, ParentIDs: slices.Clone(p.ParentIDs), Metadata: bytes.Clone(p.Metadata),
+		}
+	}
 	return Request{
 		ExecutionID: x.req.ExecutionID, NamespaceID: x.ac.NamespaceID, Agent: x.req.Agent, Owner: x.ac.Owner,
 		Purpose: x.ac.Purpose, TraceID: x.ac.TraceID, Message: m, State: bytes.Clone(x.req.State),
-		Catalogue: x.Catalog(), Reach: x.reach,
+		Catalogue: x.Catalog(), Reach: cloneReach(x.reach),
 		MaxSteps: x.limits.steps, MaxCalls: x.limits.calls, Timeout: x.limits.timeout,
 	}
+}
+
+func cloneReach(r contract.ReachResult) contract.ReachResult {
+	r.Reach = slices.Clone(r.Reach)
+	for i := range r.Reach {
+		r.Reach[i].Path = slices.Clone(r.Reach[i].Path)
+		r.Reach[i].Actions = slices.Clone(r.Reach[i].Actions)
+	}
+	return r
 }
 
 // Usage returns the counters so far.
@@ -158,8 +174,11 @@ func (x *Execution) emit(kind contract.EventType, data map[string]any) {
 	}
 }
 
-// Limits of a runtime's own observations.
+// Limits of what a harness can put into a turn's record.
 const (
+	// MaxRefusals is the most calls of one turn that are in its events although the
+	// envelope refused them; later ones are answered and audited all the same.
+	MaxRefusals = 10000
 	// MaxObservation is the largest observation, bytes.
 	MaxObservation = 64 << 10
 	// MaxObservations is the most observations of one turn.

@@ -16,23 +16,19 @@ func (x *Execution) Invoke(ctx context.Context, call contract.ToolCall, step *in
 		x.mu.Unlock()
 		return x.late(ctx, call, code)
 	}
-	x.requested(&call, step)
-	if x.escalation != nil || x.escalating {
-		x.usage.CallsAfterEscalation++
-		x.mu.Unlock()
-		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeEscalationPending)
-	}
-	if call.Tool == contract.EscalateTool && x.catalog.Has(contract.EscalateTool) {
+	asks := call.Tool == contract.EscalateTool && x.catalog.Has(contract.EscalateTool)
+	code := x.admit(&call, step, asks)
+	listed := x.list(&call, step, code != "" || asks)
+	switch {
+	case code == "" && asks && listed:
 		x.mu.Unlock()
 		return x.askedByCall(ctx, call)
+	case code == "" && asks:
+		code = contract.CodeToolCallLimitExceeded
 	}
-	if code := x.budget(step); code != "" {
+	if code != "" {
 		x.mu.Unlock()
-		return x.refuse(ctx, call, contract.StatusDenied, code)
-	}
-	if !x.catalog.Has(call.Tool) {
-		x.mu.Unlock()
-		return x.refuse(ctx, call, contract.StatusDenied, contract.CodeToolUnavailable)
+		return x.refuse(ctx, call, contract.StatusDenied, code, listed)
 	}
 	handlerCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -41,7 +37,39 @@ func (x *Execution) Invoke(ctx context.Context, call contract.ToolCall, step *in
 	x.mu.Unlock()
 
 	report := x.turn.Call(handlerCtx, call)
-	return x.completed(ctx, report, running)
+	return x.completed(ctx, report, running, true)
+}
+
+// admit is why the envelope refuses a call, or nothing. The caller holds the lock.
+func (x *Execution) admit(call *contract.ToolCall, step *int64, asks bool) string {
+	if x.escalation != nil || x.latch != nil {
+		x.usage.CallsAfterEscalation++
+		return contract.CodeEscalationPending
+	}
+	if asks {
+		return "" // asking is not a step of the work and costs no budget
+	}
+	if code := x.budget(step); code != "" {
+		return code
+	}
+	if !x.catalog.Has(call.Tool) {
+		return contract.CodeToolUnavailable
+	}
+	return ""
+}
+
+// list takes a call into the turn's events and reports whether it did: what never
+// reaches the kernel costs no budget, so a harness could fill memory with it. The
+// caller holds the lock.
+func (x *Execution) list(call *contract.ToolCall, step *int64, bounded bool) bool {
+	if bounded {
+		if x.refused >= MaxRefusals {
+			return false
+		}
+		x.refused++
+	}
+	x.requested(call, step)
+	return true
 }
 
 // shut reports why no call is taken at all. The caller holds the lock.
@@ -58,7 +86,7 @@ func (x *Execution) shut() string {
 
 // requested emits tool.requested. The caller holds the lock.
 func (x *Execution) requested(call *contract.ToolCall, step *int64) {
-	data := map[string]any{"callId": call.ID, "tool": call.Tool}
+	data := map[string]any{"callId": cut(call.ID, contract.MaxIdentifier), "tool": cut(call.Tool, contract.MaxIdentifier)}
 	if step != nil {
 		data["step"] = *step
 	}
@@ -88,10 +116,10 @@ func (x *Execution) budget(step *int64) string {
 }
 
 // refuse answers a call that does not reach the kernel, and records it.
-func (x *Execution) refuse(ctx context.Context, call contract.ToolCall, status contract.Status, code string) contract.ToolResult {
+func (x *Execution) refuse(ctx context.Context, call contract.ToolCall, status contract.Status, code string, listed bool) contract.ToolResult {
 	failure := errorFor(code)
 	report := x.turn.Refuse(ctx, call, status, *failure)
-	return x.completed(ctx, report, nil)
+	return x.completed(ctx, report, nil, listed)
 }
 
 // late answers a call outside the turn's life: it is recorded, but a record that
@@ -108,7 +136,7 @@ func (x *Execution) late(ctx context.Context, call contract.ToolCall, code strin
 
 // completed takes an answer into the record, unless the turn has ended meanwhile:
 // a late result is discarded.
-func (x *Execution) completed(ctx context.Context, report kernel.Report, running *runningCall) contract.ToolResult {
+func (x *Execution) completed(ctx context.Context, report kernel.Report, running *runningCall, listed bool) contract.ToolResult {
 	x.mu.Lock()
 	delete(x.running, running)
 	if x.closed {
@@ -116,11 +144,9 @@ func (x *Execution) completed(ctx context.Context, report kernel.Report, running
 		return x.discarded(&report.Result)
 	}
 	result := &report.Result
-	data := map[string]any{"callId": result.CallID, "tool": result.Tool, "status": result.Status}
-	if result.Error != nil {
-		data["code"] = result.Error.Code
+	if listed {
+		x.emitCompleted(result)
 	}
-	x.emit(contract.EventToolCompleted, data)
 	if result.Status == contract.StatusDenied {
 		x.usage.Denied++
 	} else if running != nil && !running.repeatable {
@@ -131,6 +157,16 @@ func (x *Execution) completed(ctx context.Context, report kernel.Report, running
 		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeAuditUnavailable))
 	}
 	return *result
+}
+
+func (x *Execution) emitCompleted(r *contract.ToolResult) {
+	data := map[string]any{
+		"callId": cut(r.CallID, contract.MaxIdentifier), "tool": cut(r.Tool, contract.MaxIdentifier), "status": r.Status,
+	}
+	if r.Error != nil {
+		data["code"] = r.Error.Code
+	}
+	x.emit(contract.EventToolCompleted, data)
 }
 
 func (x *Execution) discarded(r *contract.ToolResult) contract.ToolResult {

@@ -10,8 +10,8 @@ import (
 
 // Open validates the request, loads authority, admits the turn and resolves its
 // reach and catalogue. A turn that was refused comes back already ended. The
-// request must carry its context, whose Now is the instant of admission. Without
-// requested tools every allowed one is offered.
+// request must carry its context, whose Now is the instant of admission. Of the
+// allowed tools those in the request are offered, or all of them if its Tools are nil.
 func (e *Envelope) Open(ctx context.Context, req contract.ExecutionRequest) *Execution {
 	x := e.newExecution(req)
 	if end := x.open(ctx); end != nil {
@@ -82,7 +82,7 @@ func (x *Execution) resolve(ctx context.Context) *ending {
 	if err != nil {
 		return failedBy(sourceEnvelope, codeOf(err))
 	}
-	if len(x.req.Tools) > 0 {
+	if x.req.Tools != nil {
 		names := make([]string, 0, len(x.req.Tools))
 		for i := range x.req.Tools {
 			names = append(names, x.req.Tools[i].Name)
