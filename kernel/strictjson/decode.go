@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -142,6 +143,9 @@ func (d decoder) plain(node Node, v reflect.Value) *Error {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return decodeInt(node, v)
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return decodeBytes(node, v)
+		}
 		return d.list(node, v)
 	case reflect.Map:
 		return d.table(node, v)
@@ -150,6 +154,19 @@ func (d decoder) plain(node Node, v reflect.Value) *Error {
 	default:
 		return fault(RuleType, "cannot be decoded")
 	}
+	return nil
+}
+
+// decodeBytes reads bytes as encoding/json writes them: padded base64 (RFC 4648).
+func decodeBytes(node Node, v reflect.Value) *Error {
+	if node.Kind != String {
+		return fault(RuleType, "must be a base64 string")
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(node.Text)
+	if err != nil {
+		return fault(RuleType, "must be a base64 string")
+	}
+	v.SetBytes(raw)
 	return nil
 }
 

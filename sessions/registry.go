@@ -1,0 +1,173 @@
+package sessions
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/kernel/envelope"
+)
+
+// Key names one Turn.
+type Key struct {
+	Namespace string
+	Turn      string
+}
+
+// Standing is what is known of a turn that has no session here.
+type Standing int
+
+// The standings. The zero value claims nothing.
+const (
+	// StandingUnknown means that the turn may get a session yet.
+	StandingUnknown Standing = iota
+	// StandingMissing means that there is no such Turn.
+	StandingMissing
+	// StandingEnded means that the turn has ended.
+	StandingEnded
+)
+
+// Options configure a [Registry].
+type Options struct {
+	// Kernel decides for every turn.
+	Kernel *kernel.Kernel
+	// DrainGrace is the envelope's.
+	DrainGrace time.Duration
+	// OnChange is told that a session has something to store. It must not block.
+	OnChange func(Key)
+	// OnCall is told how each call ended, for the Turn's events. It must not block
+	// and may be nil.
+	OnCall func(key Key, tool string, status contract.Status, code string)
+	// Lookup says how a turn stands that has no session; by name, or by execution
+	// id when the name is empty. Nil knows nothing.
+	Lookup func(ctx context.Context, key Key, executionID string) Standing
+}
+
+// Registry is the live sessions of this manager. It is safe for concurrent use.
+type Registry struct {
+	opts Options
+
+	mu          sync.RWMutex
+	byKey       map[Key]*Session
+	byExecution map[executionKey]*Session
+}
+
+type executionKey struct{ namespace, executionID string }
+
+// New returns an empty registry.
+func New(opts Options) *Registry {
+	return &Registry{opts: opts, byKey: map[Key]*Session{}, byExecution: map[executionKey]*Session{}}
+}
+
+// Subject is the Turn that a session is for.
+type Subject struct {
+	Key Key
+	// UID of the Turn: a recreated Turn is another one.
+	UID string
+	// Harness is the harness type, which decides the connection file.
+	Harness string
+	// JSONOutput says that the harness prints JSON.
+	JSONOutput bool
+	// CallTimeout goes into the connection file.
+	CallTimeout time.Duration
+	// StartTimeout is how long the pod may take until the bridge is ready.
+	StartTimeout time.Duration
+}
+
+// Open admits a turn. A turn that was refused comes back as an ended session.
+func (r *Registry) Open(ctx context.Context, subject Subject, req contract.ExecutionRequest) *Session {
+	s := r.newSession(subject)
+	s.exec = s.envelope(r.opts).Open(ctx, req)
+	return r.add(s)
+}
+
+// Resume continues a turn that another manager admitted.
+func (r *Registry) Resume(ctx context.Context, subject Subject, req contract.ExecutionRequest, from envelope.Checkpoint) *Session {
+	s := r.newSession(subject)
+	s.exec = s.envelope(r.opts).Resume(ctx, req, from)
+	s.resumed = true
+	return r.add(s)
+}
+
+func (r *Registry) newSession(subject Subject) *Session {
+	return &Session{
+		subject: subject, now: r.opts.Kernel.Now, notify: func() { r.opts.OnChange(subject.Key) },
+		onCall: r.opts.OnCall, stored: make(chan struct{}), calls: newCallLog(),
+	}
+}
+
+func (r *Registry) add(s *Session) *Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, ok := r.byKey[s.subject.Key]; ok {
+		delete(r.byExecution, old.executionKey())
+	}
+	r.byKey[s.subject.Key] = s
+	r.byExecution[s.executionKey()] = s
+	return s
+}
+
+// Get returns the session of the Turn with that UID.
+func (r *Registry) Get(key Key, uid string) (*Session, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	s, ok := r.byKey[key]
+	if !ok || s.subject.UID != uid {
+		return nil, false
+	}
+	return s, true
+}
+
+// Forget drops the Turn's session. A session that has not ended is cancelled, so
+// that nobody is left with a door to a turn that no longer exists.
+func (r *Registry) Forget(ctx context.Context, key Key) {
+	r.mu.Lock()
+	s, ok := r.byKey[key]
+	if ok {
+		delete(r.byKey, key)
+		delete(r.byExecution, s.executionKey())
+	}
+	r.mu.Unlock()
+	if ok {
+		s.exec.Cancel(ctx, "the Turn is gone")
+		s.abandon()
+	}
+}
+
+// Len is how many sessions there are.
+func (r *Registry) Len() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.byKey)
+}
+
+// ByTurn finds a session by its Turn's name.
+func (r *Registry) ByTurn(ctx context.Context, key Key) (*Session, Standing) {
+	r.mu.RLock()
+	s, ok := r.byKey[key]
+	r.mu.RUnlock()
+	if ok {
+		return s, StandingUnknown
+	}
+	return nil, r.lookup(ctx, key, "")
+}
+
+// ByExecution finds a session by its execution id.
+func (r *Registry) ByExecution(ctx context.Context, namespace, executionID string) (*Session, Standing) {
+	r.mu.RLock()
+	s, ok := r.byExecution[executionKey{namespace, executionID}]
+	r.mu.RUnlock()
+	if ok {
+		return s, StandingUnknown
+	}
+	return nil, r.lookup(ctx, Key{Namespace: namespace}, executionID)
+}
+
+func (r *Registry) lookup(ctx context.Context, key Key, executionID string) Standing {
+	if r.opts.Lookup == nil {
+		return StandingUnknown
+	}
+	return r.opts.Lookup(ctx, key, executionID)
+}
