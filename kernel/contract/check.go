@@ -106,7 +106,7 @@ func (c *checks) instant(field string, t Timestamp) {
 
 // object checks a raw value that must be a JSON object when it is present.
 func (c *checks) object(field string, raw Object, required bool) {
-	if c.err != nil || (len(raw) == 0 && !required) {
+	if c.err != nil || c.absent(field, raw, required) {
 		return
 	}
 	node, err := strictjson.Parse(raw)
@@ -121,10 +121,17 @@ func (c *checks) object(field string, raw Object, required bool) {
 
 // value checks a raw JSON value.
 func (c *checks) value(field string, raw Value, required bool) {
-	if c.err != nil || (len(raw) == 0 && !required) {
+	if c.err != nil || c.absent(field, raw, required) {
 		return
 	}
 	c.nested(field, strictjson.Check(raw))
+}
+
+func (c *checks) absent(field string, raw Value, required bool) bool {
+	if len(raw) == 0 && required {
+		c.fail(field, strictjson.RuleRequired, "is required")
+	}
+	return len(raw) == 0
 }
 
 // uniqueTexts checks a list of unique trimmed strings.
