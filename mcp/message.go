@@ -1,0 +1,171 @@
+package mcp
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/sharedos-dev/operator/kernel/strictjson"
+)
+
+// MaxValues is the most JSON values one document may hold; a parsed value takes
+// far more memory than its bytes.
+const MaxValues = 1 << 17
+
+// MaxBatch is the most entries of a batch.
+const MaxBatch = 1024
+
+// Rules of a document beside those of strictjson.
+const ruleTooManyValues = "too_many_values"
+
+// parseDocument reads one strict JSON document, a message or a batch.
+func parseDocument(data []byte) (strictjson.Node, *RPCError) {
+	if tooManyValues(data) {
+		return strictjson.Node{}, unreadable(ruleTooManyValues)
+	}
+	node, err := strictjson.Parse(data)
+	if err == nil {
+		return node, nil
+	}
+	rule := strictjson.RuleSyntax
+	var broken *strictjson.Error
+	if errors.As(err, &broken) {
+		rule = broken.Rule
+	}
+	return strictjson.Node{}, unreadable(rule)
+}
+
+// tooManyValues counts what separates or opens values, outside of strings.
+func tooManyValues(data []byte) bool {
+	if len(data) <= 2*MaxValues { // a value has a byte and a separator
+		return false
+	}
+	values, quoted := 1, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == ',' || c == '[' || c == '{':
+			if values++; values > MaxValues {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shape says what a value is to JSON-RPC.
+type shape int
+
+const (
+	// shapeNone is no message, and has no id to answer to.
+	shapeNone shape = iota
+	// shapeInvalid has an id and is no request.
+	shapeInvalid
+	shapeNotification
+	shapeRequest
+)
+
+// message is one JSON-RPC message. Its id is as it was written.
+type message struct {
+	shape  shape
+	id     []byte
+	idKey  string
+	method string
+	params strictjson.Node
+}
+
+// classify reads a value as a message.
+func classify(node *strictjson.Node) message {
+	var m message
+	if node.Kind != strictjson.Object || hasCaseVariant(node, isMessageKey, messageKeys) {
+		return m
+	}
+	version, named, unusableID := false, false, false
+	for i := range node.Children {
+		member := &node.Children[i]
+		switch member.Key {
+		case "jsonrpc":
+			version = member.Kind == strictjson.String && member.Text == "2.0"
+		case "id":
+			unusableID = !usableID(member)
+			if !unusableID {
+				m.id, m.idKey = member.Raw, idKey(member)
+			}
+		case "method":
+			m.method, named = member.Text, member.Kind == strictjson.String
+		case "params":
+			m.params = *member
+		}
+	}
+	switch {
+	case unusableID:
+		m.shape = shapeNone
+	case m.id == nil && version && named:
+		m.shape = shapeNotification
+	case m.id == nil:
+		m.shape = shapeNone
+	case version && named:
+		m.shape = shapeRequest
+	default:
+		m.shape = shapeInvalid
+	}
+	return m
+}
+
+func usableID(node *strictjson.Node) bool {
+	return node.Kind == strictjson.String || node.Kind == strictjson.Number
+}
+
+// idKey tells ids apart whose text is equal but whose type is not.
+func idKey(node *strictjson.Node) string {
+	if node.Kind == strictjson.Number {
+		return "#" + node.Text
+	}
+	return "$" + node.Text
+}
+
+var (
+	messageKeys = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+	paramKeys   = []string{
+		"name", "arguments", "_meta", "protocolVersion", "capabilities", "clientInfo", "cursor", "requestId", "reason",
+	}
+)
+
+func isMessageKey(key string) bool {
+	switch key {
+	case "jsonrpc", "id", "method", "params", "result", "error":
+		return true
+	}
+	return false
+}
+
+func isParamKey(key string) bool {
+	switch key {
+	case "name", "arguments", "_meta", "protocolVersion", "capabilities", "clientInfo", "cursor", "requestId", "reason":
+		return true
+	}
+	return false
+}
+
+// hasCaseVariant reports whether a member's name differs from a known one only in
+// case: another parser could take the one for the other.
+func hasCaseVariant(node *strictjson.Node, known func(string) bool, keys []string) bool {
+	for i := range node.Children {
+		key := node.Children[i].Key
+		if known(key) {
+			continue
+		}
+		for _, k := range keys {
+			if strings.EqualFold(k, key) {
+				return true
+			}
+		}
+	}
+	return false
+}
