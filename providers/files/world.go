@@ -1,0 +1,80 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/sharedos-dev/operator/kernel/contract"
+	plane "github.com/sharedos-dev/operator/planes/files"
+)
+
+// stripes is how many writers of different files may write at one time.
+const stripes = 256
+
+// tree is one world.
+type tree struct {
+	world string
+	root  *os.Root
+	// mu is held shared by a writer of one file and exclusively by an operation on
+	// a whole subtree. Readers need neither: files are replaced as a whole.
+	mu    sync.RWMutex
+	seed  maphash.Seed
+	locks [stripes]sync.Mutex
+}
+
+func (t *tree) close() error { return t.root.Close() }
+
+// writing takes the right to write the file at path; the result gives it back.
+func (t *tree) writing(path contract.Path) (release func()) {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	for _, segment := range path {
+		_, _ = h.WriteString(segment)
+		_ = h.WriteByte('/')
+	}
+	lock := &t.locks[h.Sum64()%stripes]
+	t.mu.RLock()
+	lock.Lock()
+	return func() {
+		lock.Unlock()
+		t.mu.RUnlock()
+	}
+}
+
+// tree returns the world's tree and opens it when it is first needed.
+func (p *Provider) tree(world string) (*tree, error) {
+	if !validWorld(world) || (p.opts.World != "" && world != p.opts.World) {
+		return nil, fail(plane.CodeNotFound, "This provider does not serve the world.")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errors.New("provider is closed")
+	}
+	if t := p.trees[world]; t != nil {
+		return t, nil
+	}
+	root, err := p.openWorld(world)
+	if err != nil {
+		return nil, fmt.Errorf("open world: %w", err)
+	}
+	t := &tree{world: world, root: root, seed: maphash.MakeSeed()}
+	p.trees[world] = t
+	return t, nil
+}
+
+func (p *Provider) openWorld(world string) (*os.Root, error) {
+	if p.opts.World != "" {
+		return p.base.OpenRoot(".")
+	}
+	if !p.opts.ReadOnly {
+		if err := p.base.Mkdir(world, 0o775); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return child(p.base, world)
+}
