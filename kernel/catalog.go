@@ -56,8 +56,11 @@ func (c *Catalogue) Published() []contract.PublishedTool {
 		p := tool.form.published
 		p.InputSchema = bytes.Clone(p.InputSchema)
 		p.OutputSchema = bytes.Clone(p.OutputSchema)
-		hints, origin := *p.Annotations, *p.Metadata
-		p.Annotations, p.Metadata = &hints, &origin
+		p.Annotations = &contract.PublishedAnnotations{
+			ReadOnlyHint: clonePointer(p.Annotations.ReadOnlyHint), DestructiveHint: clonePointer(p.Annotations.DestructiveHint),
+			IdempotentHint: clonePointer(p.Annotations.IdempotentHint), OpenWorldHint: clonePointer(p.Annotations.OpenWorldHint),
+		}
+		p.Metadata = clonePointer(p.Metadata)
 		out = append(out, p)
 	}
 	return out
