@@ -104,7 +104,7 @@ func (c *checks) answer(status Status, output Value, failure *ProtocolError) {
 			return
 		}
 		c.nested("error", failure.Validate())
-		if output != nil {
+		if len(output) > 0 {
 			c.fail("output", RuleValue, "must be absent unless succeeded")
 		}
 	default:

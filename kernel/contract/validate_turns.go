@@ -215,7 +215,7 @@ func (c *checks) ending(r ExecutionResult) {
 	if r.Status != StatusEscalated && r.Escalation != nil {
 		c.fail("escalation", RuleValue, "must be absent unless escalated")
 	}
-	if r.Status != StatusSucceeded && r.Output != nil {
+	if r.Status != StatusSucceeded && len(r.Output) > 0 {
 		c.fail("output", RuleValue, "must be absent unless succeeded")
 	}
 }
