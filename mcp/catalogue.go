@@ -27,9 +27,10 @@ type view struct {
 	hash        string
 	list        []byte // the result of tools/list
 	tools       map[string]*contract.PublishedTool
-	// renamed leads from a portable or displayed name to the canonical one; an
-	// ambiguous name leads to none.
-	renamed map[string]string
+	// portable and displayed lead from those forms to the canonical name; a form
+	// that two tools share leads to none.
+	portable  map[string]string
+	displayed map[string]string
 }
 
 func newView(c contract.Catalogue, serverName string) (*view, error) {
@@ -41,7 +42,8 @@ func newView(c contract.Catalogue, serverName string) (*view, error) {
 	}
 	v := &view{
 		executionID: c.ExecutionID, hash: c.CatalogHash,
-		tools: make(map[string]*contract.PublishedTool, len(tools)), renamed: make(map[string]string, 2*len(tools)),
+		tools:    make(map[string]*contract.PublishedTool, len(tools)),
+		portable: make(map[string]string, len(tools)), displayed: make(map[string]string, len(tools)),
 	}
 	list := []byte(`{"tools":[`)
 	for i := range tools {
@@ -55,12 +57,9 @@ func newView(c contract.Catalogue, serverName string) (*view, error) {
 		v.tools[tools[i].Name] = &tools[i]
 	}
 	for i := range tools {
-		v.rename(PortableName(tools[i].Name), tools[i].Name)
-	}
-	for i := range tools {
-		if alias := HarnessToolAlias(serverName, tools[i].Name); v.renamed[alias] == "" {
-			v.rename(alias, tools[i].Name)
-		}
+		name := tools[i].Name
+		lead(v.portable, PortableName(name), name)
+		lead(v.displayed, HarnessToolAlias(serverName, name), name)
 	}
 	list = canonical.AppendString(append(list, `],"_meta":{"`+metaCatalogHash+`":`...), c.CatalogHash)
 	list = canonical.AppendString(append(list, `,"`+metaExecutionID+`":`...), c.ExecutionID)
@@ -68,11 +67,11 @@ func newView(c contract.Catalogue, serverName string) (*view, error) {
 	return v, nil
 }
 
-func (v *view) rename(from, to string) {
-	if other, taken := v.renamed[from]; taken && other != to {
+func lead(names map[string]string, from, to string) {
+	if _, taken := names[from]; taken {
 		to = ""
 	}
-	v.renamed[from] = to
+	names[from] = to
 }
 
 // resolve maps the name that a harness sent to the canonical one. What matches
@@ -84,8 +83,10 @@ func (v *view) resolve(name string) (tool string, published *contract.PublishedT
 	if p, ok := v.tools[name]; ok {
 		return name, p
 	}
-	if to := v.renamed[name]; to != "" {
-		return to, v.tools[to]
+	for _, names := range []map[string]string{v.portable, v.displayed} {
+		if to := names[name]; to != "" {
+			return to, v.tools[to]
+		}
 	}
 	return name, nil
 }

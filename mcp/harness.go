@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -197,7 +196,7 @@ func (c *Connection) complete() error {
 	switch u, err := url.Parse(c.URL); {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || !printable(c.URL):
 		return errors.New("connection: the URL is not an absolute http or https URL")
-	case !regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`).MatchString(c.Name):
+	case !serverName(c.Name):
 		return errors.New("connection: the name must be 1 to 32 of A-Z a-z 0-9 _ -")
 	case c.TimeoutSec < 0 || c.TimeoutSec > maxTimeoutSec:
 		return errors.New("connection: the timeout must be 1 to " + strconv.Itoa(maxTimeoutSec) + " seconds")
@@ -205,6 +204,20 @@ func (c *Connection) complete() error {
 		return errors.New("connection: the token holds a character that no header may hold")
 	}
 	return nil
+}
+
+// maxServerName is the tightest limit among the harnesses, DeepSeek's.
+const maxServerName = 32
+
+func serverName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxServerName
 }
 
 // printable allows visible ASCII.
