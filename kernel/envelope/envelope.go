@@ -25,8 +25,9 @@ type Options struct {
 	// AfterFunc runs f once d has passed unless stop is called first; the default
 	// is [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	// OnEscalation persists the latch before the harness is answered. Its error
-	// undoes the escalation.
+	// OnEscalation persists the latch before the harness is answered; a checkpoint
+	// taken in it holds the escalation. Its error undoes the escalation. Its context
+	// ends when the turn does, and it must return then.
 	OnEscalation func(ctx context.Context, executionID string, e contract.Escalation) error
 	// OnEvent sees every event as it happens, in order. It must not block and must
 	// not call back into the execution.

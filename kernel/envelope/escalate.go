@@ -110,8 +110,8 @@ func (x *Execution) ask(ctx context.Context, ask Ask, callID string) error {
 	e := x.escalationOf(ask)
 	code = x.keep(keepCtx, e, callID)
 	x.mu.Lock()
-	if code == "" {
-		x.escalation = e
+	if code != "" {
+		x.escalation = nil
 	}
 	x.latch = nil
 	close(l.settled)
@@ -125,7 +125,8 @@ func (x *Execution) ask(ctx context.Context, ask Ask, callID string) error {
 	return refusal(code)
 }
 
-// keep records the escalation, then hands it to the host to persist.
+// keep records the escalation, then has the host persist it; from then on a
+// checkpoint holds it.
 func (x *Execution) keep(ctx context.Context, e *contract.Escalation, callID string) string {
 	if err := x.recordEscalation(ctx, e, callID); err != nil {
 		if ctx.Err() != nil {
@@ -133,6 +134,9 @@ func (x *Execution) keep(ctx context.Context, e *contract.Escalation, callID str
 		}
 		return contract.CodeAuditUnavailable
 	}
+	x.mu.Lock()
+	x.escalation = e
+	x.mu.Unlock()
 	if persist := x.env.opts.OnEscalation; persist != nil {
 		if err := persist(ctx, x.req.ExecutionID, *e); err != nil {
 			return contract.CodeEscalationNotRecorded
