@@ -121,6 +121,11 @@ func Open(opts Options) (*Provider, error) {
 		plane.ActionList: {run: p.list},
 		plane.ActionStat: {run: p.stat},
 		plane.ActionRead: {run: p.read},
+
+		plane.ActionCreate:  {run: p.create, writes: true, below: true},
+		plane.ActionReplace: {run: p.replace, writes: true, below: true},
+		plane.ActionAppend:  {run: p.append, writes: true, below: true},
+		plane.ActionDelete:  {run: p.remove, writes: true, below: true},
 	}
 	return p, nil
 }

@@ -110,6 +110,9 @@ func (p *Provider) stat(ctx context.Context, c *call) (any, error) {
 	if out.Version, err = p.versions.of(ctx, f, info); err != nil {
 		return nil, err
 	}
+	if out.Metadata, err = p.metadata(c.tree, c.path); err != nil {
+		return nil, err
+	}
 	out.Size, out.ModifiedAt = sizeOf(info), contract.At(info.ModTime())
 	return out, nil
 }

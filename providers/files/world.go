@@ -19,6 +19,8 @@ const stripes = 256
 type tree struct {
 	world string
 	root  *os.Root
+	// state holds metadata and snapshots; nil when nothing may be made.
+	state *os.Root
 	// mu is held shared by a writer of one file and exclusively by an operation on
 	// a whole subtree. Readers need neither: files are replaced as a whole.
 	mu    sync.RWMutex
@@ -26,7 +28,15 @@ type tree struct {
 	locks [stripes]sync.Mutex
 }
 
-func (t *tree) close() error { return t.root.Close() }
+func (t *tree) close() error {
+	if t.state == nil {
+		return t.root.Close()
+	}
+	return errors.Join(t.state.Close(), t.root.Close())
+}
+
+// changed says that the file or folder at path is not what it was.
+func (t *tree) changed(contract.Path) {}
 
 // writing takes the right to write the file at path; the result gives it back.
 func (t *tree) writing(path contract.Path) (release func()) {
@@ -63,6 +73,10 @@ func (p *Provider) tree(world string) (*tree, error) {
 		return nil, fmt.Errorf("open world: %w", err)
 	}
 	t := &tree{world: world, root: root, seed: maphash.MakeSeed()}
+	if t.state, err = p.openState(world); err != nil {
+		_ = root.Close()
+		return nil, fmt.Errorf("open state of world: %w", err)
+	}
 	p.trees[world] = t
 	return t, nil
 }
@@ -77,4 +91,18 @@ func (p *Provider) openWorld(world string) (*os.Root, error) {
 		}
 	}
 	return child(p.base, world)
+}
+
+// openState opens the folder of what is kept about a world's files. Without one,
+// a provider that only reads does without.
+func (p *Provider) openState(world string) (*os.Root, error) {
+	segments := []string{reserved, world}
+	if !p.opts.ReadOnly {
+		return p.makeFolders(p.base, segments)
+	}
+	state, err := descend(p.base, segments)
+	if missing(err) {
+		return nil, nil
+	}
+	return state, err
 }
