@@ -26,6 +26,10 @@ const (
 	// AnnotationInjectedBy on a pod names the version that injected the sidecar.
 	AnnotationInjectedBy = "sharedos.dev/injected-by"
 
+	// AnnotationBridgePort on a pod moves the bridge to another port of the pod's
+	// loopback, 1024 to 65535.
+	AnnotationBridgePort = "sharedos.dev/bridge-port"
+
 	// FinalizerTurn is held on a Turn only while it runs, so that deleting it
 	// ends the run and records the ending first.
 	FinalizerTurn = "sharedos.dev/turn"
@@ -39,6 +43,16 @@ const (
 
 	// ContainerBridge is the injected sidecar. No other container may have its name.
 	ContainerBridge = "sharedos-bridge"
+)
+
+// Names of the volumes that the webhook adds to a harness pod.
+const (
+	// VolumeShared holds the message, the connection file and the wrapper. Every
+	// container but the sidecar mounts it read-only.
+	VolumeShared = "sharedos"
+
+	// VolumeKernelToken holds the pod-bound token. Only the sidecar mounts it.
+	VolumeKernelToken = "sharedos-kernel-token" //nolint:gosec // a name, not a credential
 )
 
 // Audiences of ServiceAccount tokens.

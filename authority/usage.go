@@ -1,0 +1,62 @@
+package authority
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel"
+)
+
+// Uses is a [kernel.UsageStore] in the status of Grants. A use is one update on
+// the version that was read, so that exactly maxUses succeed across any number of
+// replicas.
+type Uses struct {
+	// Reader must not be a cache: a stale version would only conflict.
+	Reader client.Reader
+	Writer client.StatusWriter
+}
+
+var _ kernel.UsageStore = Uses{}
+
+// Consume implements [kernel.UsageStore].
+func (u Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
+	spent := false
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		grant := &v1alpha1.Grant{}
+		if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
+			return err
+		}
+		if grant.Status.Uses >= use.MaxUses {
+			spent = false
+			return nil
+		}
+		before := grant.DeepCopy()
+		grant.Status.Uses++
+		grant.Status.RemainingUses = ptr.To(use.MaxUses - grant.Status.Uses)
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := u.Writer.Patch(ctx, grant, patch); err != nil {
+			return err
+		}
+		spent = true
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("spend a use of grant %q: %w", use.GrantID, err)
+	}
+	return spent, nil
+}
+
+// Remaining implements [kernel.UsageStore].
+func (u Uses) Remaining(ctx context.Context, use kernel.Use) (int64, error) {
+	grant := &v1alpha1.Grant{}
+	if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
+		return 0, fmt.Errorf("read the uses of grant %q: %w", use.GrantID, err)
+	}
+	return max(use.MaxUses-grant.Status.Uses, 0), nil
+}

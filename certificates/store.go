@@ -1,0 +1,78 @@
+package certificates
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// KeyCA is the key of the CA's certificate in a Secret of the rotation library.
+const KeyCA = "ca.crt"
+
+// ErrNotReady means that the rotation has not made the certificates yet.
+var ErrNotReady = errors.New("certificates are not made yet")
+
+// Store is the present certificates. It is safe for concurrent use.
+type Store struct {
+	mu         sync.RWMutex
+	server     *tls.Certificate
+	ca         []byte
+	providerCA []byte
+}
+
+// SetManager takes the manager's Secret: its certificate, which serves and
+// identifies it, and the CA that signed it.
+func (s *Store) SetManager(secret *corev1.Secret) error {
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil || len(secret.Data[KeyCA]) == 0 {
+		return fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, ErrNotReady)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server, s.ca = &pair, secret.Data[KeyCA]
+	return nil
+}
+
+// SetProvider takes the CA of the installation's own providers.
+func (s *Store) SetProvider(secret *corev1.Secret) error {
+	if len(secret.Data[KeyCA]) == 0 {
+		return fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, ErrNotReady)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.providerCA = secret.Data[KeyCA]
+	return nil
+}
+
+// Server is the certificate for [tls.Config.GetCertificate].
+func (s *Store) Server(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.server == nil {
+		return nil, ErrNotReady
+	}
+	return s.server, nil
+}
+
+// CA is the PEM of the CA that signed the server certificate.
+func (s *Store) CA() ([]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.server == nil {
+		return nil, ErrNotReady
+	}
+	return s.ca, nil
+}
+
+// Client is the manager's client certificate and the CA of its providers.
+func (s *Store) Client() (tls.Certificate, []byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.server == nil || len(s.providerCA) == 0 {
+		return tls.Certificate{}, nil, ErrNotReady
+	}
+	return *s.server, s.providerCA, nil
+}

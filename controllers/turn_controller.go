@@ -1,0 +1,184 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/authority"
+	"github.com/sharedos-dev/operator/sessions"
+)
+
+//+kubebuilder:rbac:groups=sharedos.dev,resources=turns,verbs=get;list;watch;create;update;patch;delete
+//+kubebuilder:rbac:groups=sharedos.dev,resources=turns/status,verbs=get;update;patch
+//+kubebuilder:rbac:groups=sharedos.dev,resources=turns/finalizers,verbs=update
+//+kubebuilder:rbac:groups="",resources=pods;configmaps,verbs=get;list;watch;create;update;patch;delete
+//+kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+//+kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;update;patch;delete
+//+kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+//+kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Times of a running turn.
+const (
+	// progressEvery is how often a running turn's counters are stored.
+	progressEvery = 5 * time.Second
+	// pendingEvery is how often a Turn that waits for others is looked at, beside
+	// the changes that wake it.
+	pendingEvery = 5 * time.Second
+	// windDown is how long a pod may go on after its turn has ended by itself.
+	windDown = 30 * time.Second
+)
+
+// TurnReconciler takes a Turn from its creation to its end. It belongs to the
+// leader, which alone holds the sessions.
+type TurnReconciler struct {
+	// Client reads from the cache; Live asks the API server itself.
+	Client client.Client
+	Live   client.Reader
+	// Grants names the Grants that a turn holds.
+	Grants   authority.Grants
+	Sessions *sessions.Registry
+	Changes  *Changes
+	Recorder events.EventRecorder
+	Clock    func() time.Time
+	// Egress is where every harness pod may connect to under a strict policy.
+	Egress EgressTarget
+	// Concurrency is how many Turns are reconciled at once; 4 when zero.
+	Concurrency int
+
+	// written remembers the version that was written last, by the Turn's UID: what
+	// the cache shows may be older.
+	written sync.Map
+}
+
+// SetupWithManager registers the controller.
+func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	workers := r.Concurrency
+	if workers == 0 {
+		workers = 4
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("turn").
+		For(&v1alpha1.Turn{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(turnOfPod)).
+		Owns(&networkingv1.NetworkPolicy{}).
+		WatchesRawSource(source.TypedFunc[reconcile.Request](r.Changes.Start)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+func turnOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[v1alpha1.LabelTurn]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// Reconcile brings one Turn a step further.
+func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	key := sessions.Key{Namespace: req.Namespace, Turn: req.Name}
+	turn, err := r.read(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if turn == nil {
+		r.Sessions.Forget(ctx, key)
+		return ctrl.Result{}, nil
+	}
+	if turn.IsFinished() {
+		r.Sessions.Forget(ctx, key)
+		r.written.Delete(turn.UID)
+		return r.clean(ctx, turn)
+	}
+	scope := newTurnScope(turn)
+	scope.session, _ = r.Sessions.Get(key, string(turn.UID))
+	result, err := r.advance(ctx, scope)
+	if stored := r.store(ctx, scope); stored != nil {
+		if apierrors.IsConflict(stored) || apierrors.IsNotFound(stored) {
+			return ctrl.Result{RequeueAfter: time.Millisecond}, nil
+		}
+		return ctrl.Result{}, stored
+	}
+	return result, err
+}
+
+// read returns the Turn, or nil if there is none. Where the cache may be behind
+// what was written, by this manager or by the one before it, the API server is asked.
+func (r *TurnReconciler) read(ctx context.Context, name types.NamespacedName) (*v1alpha1.Turn, error) {
+	turn := &v1alpha1.Turn{}
+	if err := r.Client.Get(ctx, name, turn); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // no Turn and no error
+		}
+		return nil, fmt.Errorf("get turn: %w", err)
+	}
+	if turn.IsFinished() {
+		return turn, nil
+	}
+	if last, known := r.written.Load(turn.UID); known && last == turn.ResourceVersion {
+		return turn, nil
+	}
+	fresh := &v1alpha1.Turn{}
+	if err := r.Live.Get(ctx, name, fresh); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // no Turn and no error
+		}
+		return nil, fmt.Errorf("get turn: %w", err)
+	}
+	return fresh, nil
+}
+
+// advance runs the phases that the Turn has not been through yet.
+func (r *TurnReconciler) advance(ctx context.Context, s *turnScope) (ctrl.Result, error) {
+	if s.session == nil {
+		if s.turn.Status.Admission == nil {
+			return r.admit(ctx, s)
+		}
+		if err := r.resume(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if reason := s.mustEnd(); reason != "" {
+		s.session.Execution().Cancel(ctx, reason)
+	}
+	if s.ended() || s.turn.Status.Admission == nil {
+		return ctrl.Result{}, nil
+	}
+	return r.runPod(ctx, s)
+}
+
+// store writes the status, and everything that must follow or precede it.
+func (r *TurnReconciler) store(ctx context.Context, s *turnScope) error {
+	s.reflect()
+	if err := r.storeRecords(ctx, s); err != nil {
+		return err
+	}
+	if err := patchStatus(ctx, r.Client, s.before, s.turn, s.before.Status, s.turn.Status); err != nil {
+		return err
+	}
+	r.written.Store(s.turn.UID, s.turn.ResourceVersion)
+	if s.session != nil {
+		if pod := s.turn.Status.Pod; pod != nil {
+			s.session.Bind(sessions.Pod{Name: string(pod.Name), UID: string(pod.UID)})
+		}
+		s.session.Persisted(s.state.Revision)
+	}
+	if s.turn.IsFinished() {
+		r.announce(s.turn)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	applynetworkingv1 "k8s.io/client-go/applyconfigurations/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel/canonical"
+)
+
+// EgressTarget is the kernel service as a NetworkPolicy sees it: after address
+// translation, so the manager's pods and their own port.
+type EgressTarget struct {
+	Namespace string
+	PodLabels map[string]string
+	Port      int32
+}
+
+const dnsPort = 53
+
+// applyEgress keeps a harness under a strict tool policy from every network but
+// DNS, the kernel and its own model. Under a hybrid one nothing is enforced.
+func (r *TurnReconciler) applyEgress(ctx context.Context, t *v1alpha1.Turn, h *v1alpha1.Harness) error {
+	if PolicyMode(h.Spec.ToolPolicy) != v1alpha1.ToolPolicyStrict {
+		return nil
+	}
+	policy := EgressPolicy(t, h, r.Egress)
+	if err := r.Client.Apply(ctx, policy, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply the network policy: %w", err)
+	}
+	return nil
+}
+
+// PolicyMode is the mode of a tool policy, which is strict unless it says or implies
+// otherwise.
+func PolicyMode(p *v1alpha1.ToolPolicy) v1alpha1.ToolPolicyMode {
+	switch {
+	case p == nil:
+		return v1alpha1.ToolPolicyStrict
+	case p.Mode != "":
+		return p.Mode
+	case len(p.ExternalDirect) > 0:
+		return v1alpha1.ToolPolicyHybrid
+	default:
+		return v1alpha1.ToolPolicyStrict
+	}
+}
+
+// policyHash is the hash of the effective tool policy.
+func policyHash(p *v1alpha1.ToolPolicy) (string, error) {
+	effective := map[string]any{
+		"mode": PolicyMode(p), "managedMcp": []v1alpha1.Identifier{"sharedos"},
+		"harnessLocal": []v1alpha1.Identifier{}, "externalDirect": []v1alpha1.Identifier{},
+	}
+	if p != nil {
+		for key, list := range map[string][]v1alpha1.Identifier{
+			"managedMcp": p.ManagedMCP, "harnessLocal": p.HarnessLocal, "externalDirect": p.ExternalDirect,
+		} {
+			if len(list) > 0 {
+				effective[key] = list
+			}
+		}
+	}
+	hash, err := canonical.Hash(effective)
+	if err != nil {
+		return "", fmt.Errorf("hash the tool policy: %w", err)
+	}
+	return hash, nil
+}
+
+// EgressPolicy is the NetworkPolicy of one Turn's pod. It is pure.
+func EgressPolicy(t *v1alpha1.Turn, h *v1alpha1.Harness, to EgressTarget) *applynetworkingv1.NetworkPolicyApplyConfiguration {
+	rules := []*applynetworkingv1.NetworkPolicyEgressRuleApplyConfiguration{
+		applynetworkingv1.NetworkPolicyEgressRule().WithPorts(port(corev1.ProtocolUDP, dnsPort), port(corev1.ProtocolTCP, dnsPort)),
+		applynetworkingv1.NetworkPolicyEgressRule().WithPorts(port(corev1.ProtocolTCP, to.Port)).
+			WithTo(applynetworkingv1.NetworkPolicyPeer().
+				WithNamespaceSelector(applymetav1.LabelSelector().WithMatchLabels(map[string]string{corev1.LabelMetadataName: to.Namespace})).
+				WithPodSelector(applymetav1.LabelSelector().WithMatchLabels(to.PodLabels))),
+	}
+	for i := range h.Spec.ModelEgress {
+		model := &h.Spec.ModelEgress[i]
+		rule := applynetworkingv1.NetworkPolicyEgressRule().
+			WithTo(applynetworkingv1.NetworkPolicyPeer().WithIPBlock(applynetworkingv1.IPBlock().WithCIDR(model.CIDR)))
+		for _, p := range model.Ports {
+			rule.WithPorts(port(corev1.ProtocolTCP, p))
+		}
+		rules = append(rules, rule)
+	}
+	return applynetworkingv1.NetworkPolicy(PodName(t), t.Namespace).
+		WithLabels(map[string]string{v1alpha1.LabelTurn: t.Name}).
+		WithOwnerReferences(ownedBy(t)).
+		WithSpec(applynetworkingv1.NetworkPolicySpec().
+			WithPodSelector(applymetav1.LabelSelector().WithMatchLabels(map[string]string{v1alpha1.LabelTurn: t.Name})).
+			WithPolicyTypes(networkingv1.PolicyTypeEgress, networkingv1.PolicyTypeIngress).
+			WithEgress(rules...))
+}
+
+func port(protocol corev1.Protocol, n int32) *applynetworkingv1.NetworkPolicyPortApplyConfiguration {
+	return applynetworkingv1.NetworkPolicyPort().WithProtocol(protocol).WithPort(intstr.FromInt32(n))
+}

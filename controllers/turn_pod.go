@@ -1,0 +1,229 @@
+package controllers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/bridge"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/sessions"
+)
+
+// runPod makes or binds the turn's pod and follows it.
+func (r *TurnReconciler) runPod(ctx context.Context, s *turnScope) (ctrl.Result, error) {
+	if s.turn.Status.Pod == nil {
+		if s.before.Status.Admission == nil {
+			return ctrl.Result{}, nil // admitted just now: stored before anything runs
+		}
+		if err := r.obtainPod(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if s.turn.Status.Pod != nil {
+		if err := r.followPod(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if s.ended() {
+		return ctrl.Result{}, nil
+	}
+	return r.heed(ctx, s), nil
+}
+
+// heed ends a turn whose pod did not start in time and says when to look again.
+func (r *TurnReconciler) heed(ctx context.Context, s *turnScope) ctrl.Result {
+	if !s.session.State().ReadyAt.IsZero() || s.turn.Status.StartedAt != nil {
+		return ctrl.Result{RequeueAfter: progressEvery}
+	}
+	left := s.turn.Status.Admission.At.Add(s.session.Subject().StartTimeout).Sub(r.Clock())
+	if left > 0 {
+		return ctrl.Result{RequeueAfter: min(left, pendingEvery)}
+	}
+	message := "the bridge was not ready in time"
+	if s.waiting != "" {
+		message += ": " + s.waiting
+	}
+	s.session.Execution().Fail(ctx, contract.ProtocolError{Code: sessions.CodeHarnessNotStarted, Message: message})
+	return ctrl.Result{}
+}
+
+// obtainPod creates the Harness's pod, or looks at the one that asks to be bound.
+func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
+	if s.turn.Spec.Harness == "" {
+		return r.bindExternal(ctx, s)
+	}
+	harness := &v1alpha1.Harness{}
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.turn.Namespace, Name: string(s.turn.Spec.Harness)}, harness); err != nil {
+		s.waiting = fmt.Sprintf("harness %q: %v", s.turn.Spec.Harness, err)
+		return client.IgnoreNotFound(err)
+	}
+	if err := r.applyEgress(ctx, s.turn, harness); err != nil {
+		return err
+	}
+	pod := HarnessPod(s.turn, harness)
+	err := r.Client.Create(ctx, pod, client.FieldOwner(FieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		if err == nil && !metav1.IsControlledBy(pod, s.turn) {
+			s.waiting = fmt.Sprintf("a pod %q that is not the Turn's has its name; delete it", pod.Name)
+			return nil
+		}
+	}
+	switch {
+	case apierrors.IsInvalid(err):
+		s.session.Execution().Fail(ctx, contract.ProtocolError{
+			Code: sessions.CodeHarnessNotStarted, Message: "the API server refused the harness pod: " + err.Error(),
+		})
+		return nil
+	case err != nil:
+		s.waiting = "the harness pod cannot be created: " + err.Error()
+		return nil // looked at again until the start timeout
+	}
+	s.turn.Status.Pod = &v1alpha1.PodReference{Name: v1alpha1.ObjectName(pod.Name), UID: v1alpha1.UID(pod.UID)}
+	return nil
+}
+
+// bindExternal binds the pod that attached first, if it may be bound.
+func (r *TurnReconciler) bindExternal(ctx context.Context, s *turnScope) error {
+	candidate := s.session.State().Candidate
+	if candidate == nil {
+		s.waiting = "waiting for a pod with the label " + v1alpha1.LabelTurn + ": " + s.turn.Name
+		return nil
+	}
+	pod := &corev1.Pod{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.turn.Namespace, Name: candidate.Name}, pod)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get pod %q: %w", candidate.Name, err)
+	}
+	if err != nil || string(pod.UID) != candidate.UID || pod.Labels[v1alpha1.LabelTurn] != s.turn.Name || podOver(pod) ||
+		pod.Annotations[v1alpha1.AnnotationInjectedBy] == "" {
+		s.session.Reject(candidate.UID)
+		return nil
+	}
+	s.turn.Status.Pod = &v1alpha1.PodReference{Name: v1alpha1.ObjectName(pod.Name), UID: v1alpha1.UID(pod.UID)}
+	return nil
+}
+
+// followPod annotates the bound pod and ends the turn when the pod has.
+func (r *TurnReconciler) followPod(ctx context.Context, s *turnScope) error {
+	pod := &corev1.Pod{}
+	name := types.NamespacedName{Namespace: s.turn.Namespace, Name: string(s.turn.Status.Pod.Name)}
+	err := r.Client.Get(ctx, name, pod)
+	if apierrors.IsNotFound(err) {
+		// The cache may not have seen it yet.
+		err = r.Live.Get(ctx, name, pod)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get pod: %w", err)
+	}
+	if apierrors.IsNotFound(err) || string(pod.UID) != string(s.turn.Status.Pod.UID) {
+		s.session.Execution().Fail(ctx, podGone(!s.session.State().ReadyAt.IsZero()))
+		return nil
+	}
+	verdict := JudgePod(pod)
+	s.waiting = verdict.Waiting
+	switch {
+	case verdict.Failure != nil:
+		s.session.Execution().Fail(ctx, *verdict.Failure)
+		return nil
+	case verdict.Exited && s.turn.Spec.Harness == "":
+		r.finishExternal(ctx, s)
+		return nil
+	}
+	return r.annotate(ctx, s, pod)
+}
+
+// finishExternal ends a turn whose unwrapped harness exited with code 0.
+func (r *TurnReconciler) finishExternal(ctx context.Context, s *turnScope) {
+	s.session.Execution().Finish(ctx, sessions.EnvelopeOutcome(bridge.Outcome{
+		Started: true, Initialized: s.session.Execution().Usage().ToolCalls > 0 || !s.session.State().ReadyAt.IsZero(),
+	}, false))
+}
+
+// annotate writes on the pod which turn and which catalogue it runs.
+func (r *TurnReconciler) annotate(ctx context.Context, s *turnScope, pod *corev1.Pod) error {
+	want := annotationsOf(s.turn)
+	same := true
+	for key, value := range want {
+		same = same && pod.Annotations[key] == value
+	}
+	if same {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": want, "uid": pod.UID}})
+	if err != nil {
+		return fmt.Errorf("encode annotations: %w", err)
+	}
+	if err := r.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(FieldOwner)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("annotate pod: %w", err))
+	}
+	return nil
+}
+
+func annotationsOf(t *v1alpha1.Turn) map[string]string {
+	return map[string]string{
+		v1alpha1.AnnotationExecutionID: t.EffectiveExecutionID(),
+		v1alpha1.AnnotationCatalogHash: string(t.Status.Admission.CatalogHash),
+	}
+}
+
+// podSlack is how much longer than its turn a pod may live, should nobody end it.
+const podSlack = 5 * time.Minute
+
+// HarnessPod is the pod of a Turn with a Harness: the Harness's template, its
+// command wrapped, its life bounded. Its name follows from the Turn, so that it is
+// made at most once. It is pure.
+func HarnessPod(t *v1alpha1.Turn, h *v1alpha1.Harness) *corev1.Pod {
+	template := h.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: PodName(t), Namespace: t.Namespace,
+			Labels: template.Labels, Annotations: template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{ownerOf(t)},
+		},
+		Spec: template.Spec,
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[v1alpha1.LabelTurn] = t.Name
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	for key, value := range annotationsOf(t) {
+		pod.Annotations[key] = value
+	}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.AutomountServiceAccountToken = ptr.To(false)
+	pod.Spec.EnableServiceLinks = ptr.To(false)
+	if pod.Spec.ActiveDeadlineSeconds == nil {
+		life := startTimeout(t, h) + subjectOf(t, h).CallTimeout + podSlack
+		pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(life / time.Second))
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if c.Name == v1alpha1.ContainerHarness {
+			c.Command = append([]string{bridge.WrapperPath, "run", "--"}, c.Command...)
+		}
+	}
+	return pod
+}
+
+// PodName is the name of the pod that is made for a Turn.
+func PodName(t *v1alpha1.Turn) string {
+	sum := sha256.Sum256([]byte(t.UID))
+	return t.Name + "-" + hex.EncodeToString(sum[:])[:6]
+}

@@ -1,0 +1,153 @@
+package controllers
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/sessions"
+	"github.com/sharedos-dev/operator/translate"
+)
+
+// defaultStartTimeout is how long a pod may take when nobody says.
+const defaultStartTimeout = 120 * time.Second
+
+// turnScope is one Turn while it is reconciled.
+type turnScope struct {
+	turn    *v1alpha1.Turn
+	before  *v1alpha1.Turn
+	session *sessions.Session
+	state   sessions.State
+	// records are the contents that are stored beside the status, by kind.
+	records map[string][]byte
+	// waiting says why the pod has not started, for the BridgeReady condition.
+	waiting string
+}
+
+func newTurnScope(turn *v1alpha1.Turn) *turnScope {
+	return &turnScope{turn: turn.DeepCopy(), before: turn, records: map[string][]byte{}}
+}
+
+func (s *turnScope) key() sessions.Key {
+	return sessions.Key{Namespace: s.turn.Namespace, Turn: s.turn.Name}
+}
+
+// mustEnd is why the Turn is to be ended, if it is.
+func (s *turnScope) mustEnd() string {
+	switch {
+	case s.turn.Spec.Cancel:
+		return "cancelled by spec.cancel"
+	case !s.turn.DeletionTimestamp.IsZero():
+		return "the Turn was deleted"
+	default:
+		return ""
+	}
+}
+
+// ended reports whether the session has ended.
+func (s *turnScope) ended() bool {
+	if s.session == nil {
+		return false
+	}
+	_, ended := s.session.Execution().Ended()
+	return ended
+}
+
+// startTimeout is how long the pod may take until the bridge is ready.
+func startTimeout(t *v1alpha1.Turn, h *v1alpha1.Harness) time.Duration {
+	switch {
+	case t.Spec.StartTimeoutMs != nil:
+		return time.Duration(*t.Spec.StartTimeoutMs) * time.Millisecond
+	case h != nil && h.Spec.Defaults != nil && h.Spec.Defaults.StartTimeoutMs != nil:
+		return time.Duration(*h.Spec.Defaults.StartTimeoutMs) * time.Millisecond
+	default:
+		return defaultStartTimeout
+	}
+}
+
+// reflect writes what the session has become into the status.
+func (s *turnScope) reflect() {
+	status := &s.turn.Status
+	status.ObservedGeneration = s.turn.Generation
+	status.ExecutionID = v1alpha1.Identifier(s.turn.EffectiveExecutionID())
+	status.TraceID = v1alpha1.Identifier(translate.TraceID(s.turn))
+	if s.session != nil {
+		s.state = s.session.State()
+		s.reflectProgress()
+	}
+	if s.state.Result != nil {
+		s.reflectEnding()
+	}
+	s.setConditions()
+}
+
+// reflectProgress stores the counters and what a failover resumes from.
+func (s *turnScope) reflectProgress() {
+	status := &s.turn.Status
+	if status.Admission == nil {
+		return
+	}
+	point := s.session.Execution().Checkpoint()
+	if point.StartedAt != nil {
+		status.StartedAt = ptr.To(translate.MicroTime(*point.StartedAt))
+		deadline := point.StartedAt.Add(s.session.Execution().Request().Timeout)
+		status.Admission.Deadline = ptr.To(metav1.NewMicroTime(deadline))
+	}
+	status.Escalation = translate.Escalation(point.Escalation)
+	usage := translate.Usage(point.Usage)
+	if status.Usage != nil && *status.Usage == *usage && status.Checkpoint != nil && status.Checkpoint.NextSequence == point.NextSequence {
+		return
+	}
+	status.Usage = usage
+	status.Checkpoint = &v1alpha1.TurnCheckpoint{
+		At: metav1.NewMicroTime(time.Now().UTC()), ToolCalls: point.Usage.ToolCalls, Denied: point.Usage.Denied, //nolint:forbidigo // for people to read
+		Steps: int64(len(point.Steps)), NextSequence: point.NextSequence, Effects: point.Unsafe,
+	}
+	status.Events, _ = translate.Events(point.Events)
+}
+
+// reflectEnding stores how the turn ended. It is reached once per Turn.
+func (s *turnScope) reflectEnding() {
+	status, result := &s.turn.Status, s.state.Result
+	status.Outcome = translate.Outcome(result.Status)
+	status.CompletedAt = ptr.To(translate.MicroTime(result.CompletedAt))
+	if status.StartedAt == nil {
+		status.StartedAt = ptr.To(translate.MicroTime(result.StartedAt))
+	}
+	status.Error = translate.Error(result.Error)
+	status.Escalation = translate.Escalation(result.Escalation)
+	status.Metadata = translate.Metadata(result.Metadata)
+	status.Usage = translate.Usage(s.session.Execution().Usage())
+	status.Checkpoint = nil
+	s.reflectEvents()
+	s.reflectOutput()
+}
+
+func (s *turnScope) reflectEvents() {
+	excerpt, all := translate.Events(s.state.Result.Events)
+	if !all {
+		s.records[recordEvents] = encodeJSON(s.state.Result.Events)
+		excerpt.Ref = &v1alpha1.LocalReference{Name: recordName(s.turn, recordEvents)}
+	}
+	s.turn.Status.Events = excerpt
+}
+
+func (s *turnScope) reflectOutput() {
+	o := s.state.Outcome
+	if o == nil || !o.Started {
+		return
+	}
+	s.turn.Status.ExitCode = ptr.To(int32(o.ExitCode)) //nolint:gosec // 0 to 255
+	format := v1alpha1.OutputText
+	if s.session.Subject().JSONOutput {
+		format = v1alpha1.OutputJSON
+	}
+	out := translate.MakeOutput(o.Output, o.OutputSize, o.OutputSHA256, format)
+	if out.Stored != nil {
+		s.records[recordOutput] = out.Stored
+		out.OutputRef = &v1alpha1.DataReference{Name: recordName(s.turn, recordOutput), Key: recordKey}
+	}
+	s.turn.Status.TurnOutput = out.TurnOutput
+}

@@ -1,0 +1,111 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/authority"
+	"github.com/sharedos-dev/operator/bridge/server"
+	"github.com/sharedos-dev/operator/controllers"
+	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/keyring"
+	"github.com/sharedos-dev/operator/sessions"
+	"github.com/sharedos-dev/operator/toolsource"
+)
+
+// addKernel puts together what the leader runs: the kernel over its ports, the
+// sessions, the controllers, and the kernel service.
+func (p *process) addKernel(ctx context.Context) error {
+	live, cached := p.mgr.GetAPIReader(), p.mgr.GetClient()
+	grants := authority.Grants{Reader: live}
+	connections := &toolsource.Connections{Reader: live, Material: p.material}
+	k, err := kernel.New(kernel.Options{
+		Grants: grants, Delegation: grants, Usage: authority.Uses{Reader: live, Writer: cached.Status()},
+		Audit: p.audit, Clock: p.clock, NewID: newID,
+		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: live, Connector: connections}},
+	})
+	if err != nil {
+		return fmt.Errorf("make the kernel: %w", err)
+	}
+	changes := &controllers.Changes{}
+	recorder := p.mgr.GetEventRecorder("sharedos-manager")
+	registry := sessions.New(sessions.Options{
+		Kernel: k, OnChange: changes.Notify, OnCall: controllers.OnCall(recorder, cached), Lookup: lookup(cached),
+	})
+	labels, err := p.managerLabels(ctx)
+	if err != nil {
+		return err
+	}
+	turns := &controllers.TurnReconciler{
+		Client: cached, Live: live, Grants: grants, Sessions: registry, Changes: changes, Recorder: recorder, Clock: p.clock,
+		Egress: controllers.EgressTarget{Namespace: p.opts.Namespace, PodLabels: labels, Port: int32(p.opts.KernelPort)}, //nolint:gosec // a port
+	}
+	for _, c := range []interface {
+		SetupWithManager(mgr ctrl.Manager) error
+	}{
+		turns,
+		&controllers.PrincipalReconciler{Client: cached},
+		&controllers.GrantReconciler{Client: cached, Clock: p.clock},
+		&controllers.HarnessReconciler{Client: cached},
+		&controllers.ToolNamespaceReconciler{Client: cached, Connections: connections},
+	} {
+		if err := c.SetupWithManager(p.mgr); err != nil {
+			return err
+		}
+	}
+	p.keyring = &keyring.Keyring{Reader: live, Writer: cached, Secret: p.own(p.opts.TokenSecret), Clock: p.clock}
+	if err := p.mgr.Add(p.keyring); err != nil {
+		return err
+	}
+	clientset, err := kubernetes.NewForConfig(p.mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return p.mgr.Add(&kernelService{
+		process: p,
+		handler: server.New(server.Options{
+			Turns: registry, Keyring: p.keyring, Clock: p.clock, Log: p.log.WithName("kernel-service"),
+			Reviewer: server.NewAPIReviewer(clientset.AuthenticationV1().TokenReviews(), p.clock),
+		}),
+	})
+}
+
+func (p *process) material() (toolsource.Material, error) {
+	certificate, ca, err := p.certs.Client()
+	return toolsource.Material{Certificate: certificate, ProviderCA: ca}, err
+}
+
+// lookup says how a Turn stands that has no session here.
+func lookup(reader client.Reader) func(context.Context, sessions.Key, string) sessions.Standing {
+	return func(ctx context.Context, key sessions.Key, executionID string) sessions.Standing {
+		if key.Turn != "" {
+			turn := &v1alpha1.Turn{}
+			err := reader.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Turn}, turn)
+			switch {
+			case err == nil && turn.IsFinished():
+				return sessions.StandingEnded
+			default:
+				return sessions.StandingUnknown // the cache may not know it yet
+			}
+		}
+		var list v1alpha1.TurnList
+		if err := reader.List(ctx, &list, client.InNamespace(key.Namespace)); err != nil {
+			return sessions.StandingUnknown
+		}
+		for i := range list.Items {
+			if turn := &list.Items[i]; turn.EffectiveExecutionID() == executionID {
+				if turn.IsFinished() {
+					return sessions.StandingEnded
+				}
+				return sessions.StandingUnknown
+			}
+		}
+		return sessions.StandingMissing
+	}
+}

@@ -1,0 +1,221 @@
+package toolsource
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/providers/wire"
+)
+
+// ErrCredentials means that a Secret or ConfigMap that an endpoint names does not
+// exist or does not hold what it should.
+var ErrCredentials = errors.New("credentials cannot be used")
+
+// Material is what the installation itself identifies with.
+type Material struct {
+	// Certificate is the manager's client certificate.
+	Certificate tls.Certificate
+	// ProviderCA is the PEM bundle of the installation's own providers.
+	ProviderCA []byte
+}
+
+// Connections are the connections to provider sources. A connection is kept as
+// long as nothing about it changes. It is safe for concurrent use.
+type Connections struct {
+	// Reader reads the Secrets and ConfigMaps that endpoints name.
+	Reader client.Reader
+	// Material returns the installation's own certificates.
+	Material func() (Material, error)
+
+	mu    sync.Mutex
+	known map[types.UID]connection
+}
+
+type connection struct {
+	fingerprint [sha256.Size]byte
+	client      *wire.Client
+}
+
+var _ Connector = (*Connections)(nil)
+
+// Connect implements [Connector]. Nothing is dialled before the first operation.
+func (c *Connections) Connect(ctx context.Context, n *v1alpha1.ToolNamespace) (kernel.ResourceProvider, error) {
+	source := n.Spec.Source.Provider
+	if source == nil {
+		return nil, errors.New("spec.source.provider is not set")
+	}
+	base, err := BaseURL(&source.Endpoint, n.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	config, fingerprint, err := c.tls(ctx, n, &source.Endpoint, base)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, ok := c.known[n.UID]; ok {
+		if old.fingerprint == fingerprint {
+			return old.client, nil
+		}
+		old.client.Close()
+	}
+	fresh, err := wire.NewClient(wire.Options{
+		BaseURL: base, TLS: config, Timeout: timeout(&source.Endpoint), Headers: c.headers(n.Namespace, source.HeadersFrom),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", base, err)
+	}
+	if c.known == nil {
+		c.known = map[types.UID]connection{}
+	}
+	c.known[n.UID] = connection{fingerprint: fingerprint, client: fresh}
+	return fresh, nil
+}
+
+// Forget closes the connection of a ToolNamespace that is gone.
+func (c *Connections) Forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, ok := c.known[uid]; ok {
+		old.client.Close()
+		delete(c.known, uid)
+	}
+}
+
+// BaseURL is the address of an endpoint.
+func BaseURL(e *v1alpha1.Endpoint, namespace string) (string, error) {
+	if e.URL != "" {
+		return e.URL, nil
+	}
+	if e.Service == nil {
+		return "", errors.New("neither url nor service is set")
+	}
+	in := string(e.Service.Namespace)
+	if in == "" {
+		in = namespace
+	}
+	scheme := string(e.Service.Scheme)
+	if scheme == "" {
+		scheme = string(v1alpha1.SchemeHTTPS)
+	}
+	u := url.URL{
+		Scheme: scheme, Host: fmt.Sprintf("%s.%s.svc:%d", e.Service.Name, in, e.Service.Port), Path: e.Service.Path,
+	}
+	return u.String(), nil
+}
+
+func timeout(e *v1alpha1.Endpoint) time.Duration {
+	if e.TimeoutSeconds != nil {
+		return time.Duration(*e.TimeoutSeconds) * time.Second
+	}
+	return 30 * time.Second
+}
+
+// tls is how the endpoint is verified and what the kernel identifies with, and a
+// fingerprint that changes with any of it.
+func (c *Connections) tls(ctx context.Context, n *v1alpha1.ToolNamespace, e *v1alpha1.Endpoint, base string) (*tls.Config, [sha256.Size]byte, error) {
+	var none [sha256.Size]byte
+	material, err := c.Material()
+	if err != nil {
+		return nil, none, fmt.Errorf("the installation's certificates: %w", err)
+	}
+	ca, certificate := material.ProviderCA, material.Certificate
+	if e.TLS != nil && e.TLS.CAFrom != nil {
+		if ca, err = c.bundle(ctx, n.Namespace, e.TLS.CAFrom); err != nil {
+			return nil, none, err
+		}
+	}
+	if e.TLS != nil && e.TLS.ClientCertificateFrom != nil {
+		if certificate, err = c.keyPair(ctx, n.Namespace, string(e.TLS.ClientCertificateFrom.Name)); err != nil {
+			return nil, none, err
+		}
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, none, fmt.Errorf("%w: the CA bundle holds no certificate", ErrCredentials)
+	}
+	sum := sha256.New()
+	for _, part := range [][]byte{[]byte(base), []byte(strconv.FormatInt(n.Generation, 10)), ca} {
+		sum.Write(part)
+		sum.Write([]byte{0})
+	}
+	for _, der := range certificate.Certificate {
+		sum.Write(der)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, RootCAs: roots, Certificates: []tls.Certificate{certificate},
+	}, [sha256.Size]byte(sum.Sum(nil)), nil
+}
+
+func (c *Connections) bundle(ctx context.Context, namespace string, from *v1alpha1.CASource) ([]byte, error) {
+	if ref := from.ConfigMapKeyRef; ref != nil {
+		object := &corev1.ConfigMap{}
+		if err := c.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: string(ref.Name)}, object); err != nil {
+			return nil, fmt.Errorf("%w: configmap %q: %w", ErrCredentials, ref.Name, err)
+		}
+		return []byte(object.Data[ref.Key]), nil
+	}
+	if from.SecretKeyRef == nil {
+		return nil, fmt.Errorf("%w: caFrom names neither a Secret nor a ConfigMap", ErrCredentials)
+	}
+	return c.secretKey(ctx, namespace, *from.SecretKeyRef)
+}
+
+func (c *Connections) secretKey(ctx context.Context, namespace string, ref v1alpha1.KeyReference) ([]byte, error) {
+	secret := &corev1.Secret{}
+	if err := c.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: string(ref.Name)}, secret); err != nil {
+		return nil, fmt.Errorf("%w: secret %q: %w", ErrCredentials, ref.Name, err)
+	}
+	value, ok := secret.Data[ref.Key]
+	if !ok || len(value) == 0 {
+		return nil, fmt.Errorf("%w: secret %q has no key %q", ErrCredentials, ref.Name, ref.Key)
+	}
+	return value, nil
+}
+
+func (c *Connections) keyPair(ctx context.Context, namespace, name string) (tls.Certificate, error) {
+	secret := &corev1.Secret{}
+	if err := c.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret); err != nil {
+		return tls.Certificate{}, fmt.Errorf("%w: secret %q: %w", ErrCredentials, name, err)
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%w: secret %q holds no certificate with its key", ErrCredentials, name)
+	}
+	return pair, nil
+}
+
+// headers reads the header values at every request, so that a rotated Secret is
+// picked up.
+func (c *Connections) headers(namespace string, from []v1alpha1.HeaderFrom) func(context.Context) (http.Header, error) {
+	if len(from) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (http.Header, error) {
+		out := http.Header{}
+		for _, h := range from {
+			value, err := c.secretKey(ctx, namespace, h.SecretKeyRef)
+			if err != nil {
+				return nil, err
+			}
+			out.Set(h.Name, h.Prefix+string(value))
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,111 @@
+package toolsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/planes/files"
+	"github.com/sharedos-dev/operator/translate"
+)
+
+// ErrUnsupported means that this version does not serve the kind of source.
+var ErrUnsupported = errors.New("this version does not serve brokered MCP servers; use a provider source")
+
+// Connector returns the connection to a provider source.
+type Connector interface {
+	Connect(ctx context.Context, n *v1alpha1.ToolNamespace) (kernel.ResourceProvider, error)
+}
+
+// Provider is a [kernel.ToolProvider] over ToolNamespaces.
+type Provider struct {
+	// Reader lists them; for admission it asks the API server itself.
+	Reader    client.Reader
+	Connector Connector
+}
+
+var _ kernel.ToolProvider = Provider{}
+
+// Tools implements [kernel.ToolProvider].
+func (p Provider) Tools(ctx context.Context, ac contract.AccessContext) ([]kernel.Tool, error) {
+	var list v1alpha1.ToolNamespaceList
+	if err := p.Reader.List(ctx, &list, client.InNamespace(ac.NamespaceID)); err != nil {
+		return nil, fmt.Errorf("list tool namespaces: %w", err)
+	}
+	var tools []kernel.Tool
+	names := map[string]bool{}
+	for i := range list.Items {
+		n := &list.Items[i]
+		if !slices.Contains(ac.EnabledToolNamespaces, translate.ToolNamespaceID(n)) || translate.Reserved(n) {
+			continue
+		}
+		found, err := p.toolsOf(ctx, n)
+		if err != nil {
+			return nil, fmt.Errorf("tool namespace %q: %w", n.Name, err)
+		}
+		for j := range found {
+			names[found[j].Definition.Name] = true
+		}
+		tools = append(tools, found...)
+	}
+	// What is off is registered too, so that the record of a refused call says that
+	// it was off; never in the place of a tool that is on.
+	for i := range list.Items {
+		n := &list.Items[i]
+		if slices.Contains(ac.EnabledToolNamespaces, translate.ToolNamespaceID(n)) || n.Spec.Source.Provider == nil {
+			continue
+		}
+		for _, tool := range Plane(n, switchedOff{}) {
+			if !names[tool.Definition.Name] {
+				names[tool.Definition.Name] = true
+				tools = append(tools, tool)
+			}
+		}
+	}
+	return tools, nil
+}
+
+func (p Provider) toolsOf(ctx context.Context, n *v1alpha1.ToolNamespace) ([]kernel.Tool, error) {
+	switch source := &n.Spec.Source; {
+	case source.Builtin != "":
+		return nil, nil // the kernel has them
+	case source.Provider != nil:
+		connection, err := p.Connector.Connect(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		return Plane(n, connection), nil
+	default:
+		return nil, ErrUnsupported
+	}
+}
+
+// Plane is the tools of a provider source's plane, in the ToolNamespace's name.
+func Plane(n *v1alpha1.ToolNamespace, connection kernel.ResourceProvider) []kernel.Tool {
+	if n.Spec.Source.Provider == nil {
+		return nil
+	}
+	var tools []kernel.Tool
+	switch n.Spec.Source.Provider.Plane {
+	case v1alpha1.PlaneFiles:
+		tools = files.Tools(connection)
+	case v1alpha1.PlaneRepo:
+	}
+	for i := range tools {
+		tools[i].Definition.Namespace = n.Name
+	}
+	return tools
+}
+
+// switchedOff stands in for the connection of a namespace that is off.
+type switchedOff struct{}
+
+func (switchedOff) Invoke(context.Context, contract.ResourceOperation) (contract.ResourceResult, error) {
+	return contract.ResourceResult{}, errors.New("the tool namespace is off")
+}
