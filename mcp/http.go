@@ -234,19 +234,29 @@ func (h *HTTPHandler) read(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	if n := r.ContentLength; n > 0 && n <= min(smallBody, h.opts.BodyLimit) {
-		body := make([]byte, n)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, fmt.Errorf("read body: %w", err)
-		}
-		return body, nil
-	}
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.opts.BodyLimit)); err != nil {
+	body, err := h.readWhole(w, r)
+	if err != nil {
+		// The limit stays: what is left of the body is not waited for either.
 		return nil, fmt.Errorf("read body: %w", err)
 	}
-	return body.Bytes(), nil
+	_ = control.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+func (h *HTTPHandler) readWhole(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= min(smallBody, h.opts.BodyLimit) {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	if len(r.TransferEncoding) > 0 {
+		// It may have announced a length as well, which net/http hides. What follows
+		// must then not be read as a request (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
+	var body bytes.Buffer
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.opts.BodyLimit))
+	return body.Bytes(), err
 }
 
 var (
