@@ -51,9 +51,7 @@ func cancelledBy(who, reason string) ending {
 
 // Finish ends the turn with the runtime's outcome and returns the result. A turn
 // that has ended already keeps the ending it has.
-// An escalation that is being kept is waited for: asking and leaving is one outcome.
 func (x *Execution) Finish(ctx context.Context, o Outcome) contract.ExecutionResult {
-	x.settle()
 	return x.end(ctx, x.judge(ctx, &o))
 }
 
@@ -66,7 +64,6 @@ func (x *Execution) Cancel(ctx context.Context, reason string) contract.Executio
 // Fail ends the turn with a failure that the host of the runtime established, such
 // as harness_not_started. A malformed one becomes runtime_failed.
 func (x *Execution) Fail(ctx context.Context, failure contract.ProtocolError) contract.ExecutionResult {
-	x.settle()
 	end := failedBy(sourceEnvelope, contract.CodeRuntimeFailed)
 	if failure.Validate() == nil {
 		end.failure = &failure
@@ -94,7 +91,8 @@ func (x *Execution) judge(ctx context.Context, o *Outcome) ending {
 
 func (x *Execution) judgeEscalation(ctx context.Context, o *Outcome) ending {
 	if x.pending() == nil {
-		if err := x.ask(ctx, *o.Escalation, ""); err != nil {
+		err := x.ask(ctx, *o.Escalation, "")
+		if err != nil && codeOf(err) != contract.CodeEscalationPending {
 			return *failedBy(sourceEnvelope, codeOf(err))
 		}
 	}
@@ -137,11 +135,14 @@ func (x *Execution) end(ctx context.Context, e ending) contract.ExecutionResult 
 		x.unsafe = x.unsafe || !call.repeatable
 		call.cancel()
 	}
-	if l := x.latch; l != nil { // no time is left to keep it
-		l.cancel()
+	if l := x.latch; l != nil { // it asked and left: whether it asked is on record
 		x.mu.Unlock()
-		<-l.settled
+		<-l.recorded
 		x.mu.Lock()
+		l.cancel()
+		if !l.kept {
+			e = *failedBy(sourceEnvelope, contract.CodeAuditUnavailable)
+		}
 	}
 	e, harness := x.escalated(e)
 	retryable := !x.unsafe
@@ -160,6 +161,9 @@ func (x *Execution) end(ctx context.Context, e ending) contract.ExecutionResult 
 // escalated replaces the ending of a turn that asked for a human: how its harness
 // wound down is kept beside it. The caller holds the lock.
 func (x *Execution) escalated(e ending) (ending, map[string]any) {
+	if e.status == contract.StatusEscalated && x.escalation == nil { // undone meanwhile
+		return *failedBy(sourceEnvelope, contract.CodeEscalationNotRecorded), nil
+	}
 	if x.escalation == nil || (e.failure != nil && e.failure.Code == contract.CodeAuditUnavailable) {
 		return e, nil
 	}

@@ -26,8 +26,8 @@ type Options struct {
 	// is [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// OnEscalation persists the latch before the harness is answered; a checkpoint
-	// taken in it holds the escalation. Its error undoes the escalation. Its context
-	// ends when the turn does, and it must return then.
+	// taken in it holds the escalation. Its error undoes the escalation, unless the
+	// turn has ended with it meanwhile. Its context ends when the turn does.
 	OnEscalation func(ctx context.Context, executionID string, e contract.Escalation) error
 	// OnEvent sees every event as it happens, in order. It must not block and must
 	// not call back into the execution.

@@ -81,8 +81,9 @@ func (x *Execution) askOf(call contract.ToolCall) (Ask, bool) {
 // latch is an escalation that is being recorded and persisted. From the moment it
 // exists no other call runs.
 type latch struct {
-	settled chan struct{} // closed once it is known whether the escalation holds
-	cancel  context.CancelFunc
+	recorded chan struct{} // closed once the record is kept, or is known not to be
+	kept     bool          // whether it is; read after recorded
+	cancel   context.CancelFunc
 }
 
 // ask records and persists the escalation; only a failure of that undoes it. The
@@ -101,58 +102,44 @@ func (x *Execution) ask(ctx context.Context, ask Ask, callID string) error {
 		x.mu.Unlock()
 		return refusal(code)
 	}
-	keepCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	persistCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	l := &latch{settled: make(chan struct{}), cancel: cancel}
+	l := &latch{recorded: make(chan struct{}), cancel: cancel}
 	x.latch = l
 	x.mu.Unlock()
 
 	e := x.escalationOf(ask)
-	code = x.keep(keepCtx, e, callID)
+	l.kept = x.recordEscalation(context.WithoutCancel(ctx), e, callID) == nil
 	x.mu.Lock()
-	if code != "" {
-		x.escalation = nil
+	if l.kept {
+		x.escalation = e
+	} else {
+		x.latch = nil
 	}
+	close(l.recorded)
+	x.mu.Unlock()
+	if !l.kept {
+		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeAuditUnavailable))
+		return refusal(contract.CodeAuditUnavailable)
+	}
+	return x.persist(persistCtx, e)
+}
+
+// persist hands the escalation to the host; a checkpoint holds it by now. A turn
+// that ends meanwhile keeps it: its ending is persisted with it.
+func (x *Execution) persist(ctx context.Context, e *contract.Escalation) error {
+	var err error
+	if hook := x.env.opts.OnEscalation; hook != nil {
+		err = hook(ctx, x.req.ExecutionID, *e)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.latch = nil
-	close(l.settled)
-	x.mu.Unlock()
-	switch code {
-	case "":
+	if err == nil || x.closed {
 		return nil
-	case contract.CodeAuditUnavailable:
-		x.end(ctx, *failedBy(sourceEnvelope, code))
 	}
-	return refusal(code)
-}
-
-// keep records the escalation, then has the host persist it; from then on a
-// checkpoint holds it.
-func (x *Execution) keep(ctx context.Context, e *contract.Escalation, callID string) string {
-	if err := x.recordEscalation(ctx, e, callID); err != nil {
-		if ctx.Err() != nil {
-			return contract.CodeEscalationNotRecorded // the turn ended meanwhile
-		}
-		return contract.CodeAuditUnavailable
-	}
-	x.mu.Lock()
-	x.escalation = e
-	x.mu.Unlock()
-	if persist := x.env.opts.OnEscalation; persist != nil {
-		if err := persist(ctx, x.req.ExecutionID, *e); err != nil {
-			return contract.CodeEscalationNotRecorded
-		}
-	}
-	return ""
-}
-
-// settle waits until no escalation is on its way to being kept.
-func (x *Execution) settle() {
-	x.mu.Lock()
-	l := x.latch
-	x.mu.Unlock()
-	if l != nil {
-		<-l.settled
-	}
+	x.escalation = nil
+	return refusal(contract.CodeEscalationNotRecorded)
 }
 
 func (x *Execution) escalationOf(ask Ask) *contract.Escalation {

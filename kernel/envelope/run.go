@@ -21,6 +21,8 @@ type Host interface {
 	Observe(data contract.Object) error
 }
 
+const reasonRequestCancelled = "request_cancelled"
+
 // Run is one whole turn of an in-process runtime. It returns when the turn has
 // ended, also if the runtime has not; what the runtime holds is then shut.
 func (e *Envelope) Run(ctx context.Context, req contract.ExecutionRequest, r Runtime) contract.ExecutionResult {
@@ -30,11 +32,15 @@ func (e *Envelope) Run(ctx context.Context, req contract.ExecutionRequest, r Run
 	}
 	runCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { x.Cancel(ctx, "request_cancelled") })
+	stop := context.AfterFunc(ctx, func() { x.Cancel(ctx, reasonRequestCancelled) })
 	defer stop()
 	x.Start(ctx)
 	go func() {
 		outcome, err := contained(runCtx, x, r)
+		if err != nil && ctx.Err() != nil {
+			x.Cancel(ctx, reasonRequestCancelled) // it ended because it was told to
+			return
+		}
 		if err != nil {
 			x.end(runCtx, *failedBy(sourceEnvelope, contract.CodeRuntimeFailed))
 			return
