@@ -121,3 +121,11 @@ func quote(s string) string {
 	}
 	return string(b)
 }
+
+func decode[T any](tb testing.TB, raw contract.Value) (v T) {
+	tb.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		tb.Fatalf("decode: %v", err)
+	}
+	return v
+}

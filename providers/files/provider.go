@@ -121,6 +121,7 @@ func Open(opts Options) (*Provider, error) {
 		plane.ActionList: {run: p.list},
 		plane.ActionStat: {run: p.stat},
 		plane.ActionRead: {run: p.read},
+		plane.ActionGrep: {run: p.grep},
 
 		plane.ActionCreate:  {run: p.create, writes: true, below: true},
 		plane.ActionReplace: {run: p.replace, writes: true, below: true},
