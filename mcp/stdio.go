@@ -71,25 +71,23 @@ func lineReply(ctx context.Context, server *Server, sess *session, line []byte) 
 func readLines(r *bufio.Reader, sess *session, lines *lineQueue) error {
 	for {
 		line, err := readLine(r)
-		if err != nil && !errors.Is(err, errLineTooLong) {
-			if len(line) > 0 && errors.Is(err, io.EOF) {
-				lines.add(line)
+		tooLong := errors.Is(err, errLineTooLong)
+		if len(line) > 0 || tooLong {
+			cancelEarly(sess, line)
+			if !lines.add(line) {
+				return nil
 			}
+		}
+		if err != nil && (!tooLong || errors.Is(err, io.EOF)) {
 			return err
-		}
-		if err == nil && len(line) == 0 {
-			continue
-		}
-		cancelEarly(sess, line)
-		if !lines.add(line) {
-			return nil
 		}
 	}
 }
 
 var errLineTooLong = errors.New("line too long")
 
-// readLine reads up to a newline and strips white space around the line.
+// readLine reads up to a newline and strips white space around the line. Its error
+// may be two: that the line is too long, and the reader's.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -102,8 +100,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil && tooLong:
-			return nil, errLineTooLong
+		case tooLong:
+			return nil, errors.Join(errLineTooLong, err)
 		default:
 			return trimLine(line), err
 		}
