@@ -5,5 +5,5 @@
 //
 // HELM names a helm binary; without it one is built from tools/helm.
 // KUBEBUILDER_ASSETS names the folder of kube-apiserver and etcd; without it the
-// tests on an API server are skipped, unless E2E_REQUIRED=1 forbids that.
+// tests on an API server are skipped, unless SHAREDOS_FORBID_SKIP=1 forbids that.
 package chart
