@@ -167,3 +167,6 @@ func send(tb testing.TB, method, url, body string, headers ...string) answer {
 const jsonType = "content-type: application/json"
 
 var errBroken = errors.New("broken inside")
+
+// noDeadline lifts a deadline.
+var noDeadline time.Time

@@ -169,7 +169,7 @@ func TestStdioFaults(t *testing.T) {
 // TestStdioBackPressure: lines that wait are bounded, and none is lost.
 func TestStdioBackPressure(t *testing.T) {
 	t.Parallel()
-	const lines, size = 6, mcp.MaxLine - 1024
+	const lines, size = 4, mcp.MaxLine - 1024
 	in, feed := io.Pipe()
 	out, sink := io.Pipe()
 	go func() {
