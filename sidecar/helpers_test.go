@@ -21,7 +21,7 @@ const patience = 30 * time.Second
 
 // pod is a running sidecar and its shared volume.
 type pod struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	stop   context.CancelFunc
 	done   chan error
@@ -29,7 +29,7 @@ type pod struct {
 }
 
 // start runs a sidecar against the kernel, in dir or a new one.
-func start(t *testing.T, k *sidecartest.Kernel, change ...func(*Options)) *pod {
+func start(t testing.TB, k *sidecartest.Kernel, change ...func(*Options)) *pod {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pod") // a socket's path must be short
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *pod) rpc(method, params string) (status int, result map[string]any, err
 	return post(p.t, url, authorization, method, params)
 }
 
-func post(t *testing.T, url, authorization, method, params string) (int, map[string]any, error) {
+func post(t testing.TB, url, authorization, method, params string) (int, map[string]any, error) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

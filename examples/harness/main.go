@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes that no message asks for.
+const (
+	exitFailed     = 1
+	exitTerminated = 128 + int(syscall.SIGTERM)
+)
+
+// The environment that the operator sets.
+const (
+	envConfig  = "SHAREDOS_MCP_CONFIG"
+	envMessage = "SHAREDOS_MESSAGE_FILE"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	code := run(ctx, os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run does it all, always prints a report, and returns the exit code.
+func run(ctx context.Context, getenv func(string) string, stdout, stderr io.Writer) int {
+	report := newReport()
+	code, err := work(ctx, getenv, report, stderr)
+	switch {
+	case ctx.Err() != nil:
+		report.Error, code = "terminated", exitTerminated
+	case err != nil:
+		report.Error, code = err.Error(), exitFailed
+	}
+	if report.Error != "" {
+		fmt.Fprintln(stderr, "harness:", report.Error)
+	}
+	if err := report.print(stdout); err != nil {
+		fmt.Fprintln(stderr, "harness: print report:", err)
+		return exitFailed
+	}
+	return code
+}
+
+// work fills the report and returns the exit code that the message asks for.
+func work(ctx context.Context, getenv func(string) string, report *report, stderr io.Writer) (int, error) {
+	job, err := readTask(getenv(envMessage))
+	if err != nil {
+		return 0, err
+	}
+	report.probe(job.Probe)
+	endpoint, err := readConnection(getenv(envConfig))
+	if err != nil {
+		return 0, err
+	}
+	agent, err := connect(ctx, endpoint, stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer agent.close()
+	return job.ExitCode, agent.do(ctx, job, report)
+}
