@@ -44,6 +44,8 @@ type World struct {
 	Audit     *audit.Memory
 	// Options is what Kernel builds from; change it before calling that.
 	Options kernel.Options
+	// Prepare, when set, changes what Request returns.
+	Prepare func(r *contract.ExecutionRequest)
 }
 
 // New returns a world with every port but ceiling, verifier, tools and messages.
@@ -92,13 +94,17 @@ func (w *World) Context() contract.AccessContext {
 // Request is a turn of the world's agent.
 func (w *World) Request() contract.ExecutionRequest {
 	ac := w.Context()
-	return contract.ExecutionRequest{
+	req := contract.ExecutionRequest{
 		Version: contract.Version, ExecutionID: "execution-1", Agent: Actor(), Context: &ac,
 		Message: contract.MessageEnvelope{
 			Version: contract.Version, ID: "message-1", Sender: Alice(), Receiver: Actor(), Purpose: Purpose,
 			Payload: contract.Value(`{"text":"When does Atlas ship?"}`), TraceID: TraceID, CreatedAt: contract.At(Epoch),
 		},
 	}
+	if w.Prepare != nil {
+		w.Prepare(&req)
+	}
+	return req
 }
 
 // Call is a tool call in the world's trace.
@@ -144,6 +150,13 @@ func (g *Grants) Loads() int {
 	return g.loads
 }
 
+// Fail makes every later answer an error, or none if err is nil.
+func (g *Grants) Fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.Err = err
+}
+
 // Set replaces the grants.
 func (g *Grants) Set(list ...contract.Grant) {
 	g.mu.Lock()
@@ -180,6 +193,13 @@ func (u *Uses) Remaining(_ context.Context, use kernel.Use) (int64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return use.MaxUses - u.spent[use.GrantID], u.Err
+}
+
+// Fail makes every later answer an error, or none if err is nil.
+func (u *Uses) Fail(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.Err = err
 }
 
 // Spent is how many uses of the grant were consumed.
