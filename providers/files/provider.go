@@ -127,6 +127,10 @@ func Open(opts Options) (*Provider, error) {
 		plane.ActionReplace: {run: p.replace, writes: true, below: true},
 		plane.ActionAppend:  {run: p.append, writes: true, below: true},
 		plane.ActionDelete:  {run: p.remove, writes: true, below: true},
+
+		plane.ActionSnapshotCreate:  {run: p.snapshot, writes: true},
+		plane.ActionSnapshotList:    {run: p.snapshots},
+		plane.ActionSnapshotRestore: {run: p.restore, writes: true},
 	}
 	return p, nil
 }

@@ -119,7 +119,7 @@ func TestWritesAreRefused(t *testing.T) {
 	}
 	readOnly := newWorld(t, func(o *files.Options) { o.ReadOnly = true })
 	readOnly.put("a", "x")
-	for _, action := range []string{"create", "replace", "append", "delete"} {
+	for _, action := range []string{"create", "replace", "append", "delete", "snapshot:create", "snapshot:restore"} {
 		readOnly.refused(action, p("a"), `{}`, plane.CodeReadOnly)
 	}
 }
