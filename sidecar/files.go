@@ -110,7 +110,7 @@ func place(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) //nolint:errcheck // the first error counts
+			_ = os.Remove(f.Name()) // the first error counts
 		}
 	}()
 	if err := errors.Join(write(f), f.Chmod(mode), f.Close()); err != nil {

@@ -29,13 +29,13 @@ type pod struct {
 }
 
 // start runs a sidecar against the kernel, in dir or a new one.
-func start(t testing.TB, k *sidecartest.Kernel, change ...func(*Options)) *pod {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pod") // a socket's path must be short
+func start(tb testing.TB, k *sidecartest.Kernel, change ...func(*Options)) *pod {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "pod") //nolint:usetesting // a socket's path must be short
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	o := Options{
 		KernelURL: k.URL, KernelCA: k.CA(), TokenFile: k.TokenFile, Turn: sidecartest.Turn,
 		SharedDir: dir, ShutdownGrace: patience,
@@ -43,11 +43,11 @@ func start(t testing.TB, k *sidecartest.Kernel, change ...func(*Options)) *pod {
 	for _, f := range change {
 		f(&o)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &pod{t: t, dir: o.SharedDir, stop: cancel, done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(tb.Context())
+	p := &pod{t: tb, dir: o.SharedDir, stop: cancel, done: make(chan error, 1)}
 	p.socket = &control.Client{Path: p.path(bridge.ControlSocket)}
 	go func() { p.done <- Run(ctx, o) }()
-	t.Cleanup(cancel)
+	tb.Cleanup(cancel)
 	return p
 }
 
@@ -106,11 +106,12 @@ func (p *pod) rpc(method, params string) (status int, result map[string]any, err
 	return post(p.t, url, authorization, method, params)
 }
 
-func post(t testing.TB, url, authorization, method, params string) (int, map[string]any, error) {
+func post(tb testing.TB, url, authorization, method, params string) (int, map[string]any, error) {
+	tb.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if authorization != "" {
@@ -121,7 +122,7 @@ func post(t testing.TB, url, authorization, method, params string) (int, map[str
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return 0, nil, err
@@ -131,10 +132,10 @@ func post(t testing.TB, url, authorization, method, params string) (int, map[str
 		Error  any            `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		t.Errorf("answer %q: %v", raw, err)
+		tb.Errorf("answer %q: %v", raw, err)
 	}
 	if answer.Error != nil && resp.StatusCode == http.StatusOK {
-		t.Errorf("JSON-RPC error: %v", answer.Error)
+		tb.Errorf("JSON-RPC error: %v", answer.Error)
 	}
 	return resp.StatusCode, answer.Result, nil
 }

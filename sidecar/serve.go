@@ -114,12 +114,12 @@ func (s *Sidecar) follow(ctx context.Context) error {
 // in every other case: a bridge whose turn is over answers nothing.
 func (s *Sidecar) closeListener(ctx context.Context, listener *mcp.HTTPServer) {
 	if ctx.Err() == nil {
-		_ = listener.Close() //nolint:errcheck // it is closed either way
+		_ = listener.Close() // it is closed either way
 		return
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.ShutdownGrace)
 	defer cancel()
-	_ = listener.Shutdown(grace) //nolint:errcheck // it is closed either way
+	_ = listener.Shutdown(grace) // it is closed either way
 }
 
 // sameBearer compares in a time that says nothing about the token.

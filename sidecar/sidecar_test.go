@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -362,10 +363,7 @@ func TestOptionsFromEnv(t *testing.T) {
 		"no URL": {bridge.EnvKernelURL, ""}, "no CA": {bridge.EnvKernelCA, " "}, "no turn": {bridge.EnvTurn, ""},
 		"bad port": {bridge.EnvBridgePort, "70000"}, "no port": {bridge.EnvBridgePort, "x"},
 	} {
-		env := map[string]string{}
-		for k, v := range good {
-			env[k] = v
-		}
+		env := maps.Clone(good)
 		env[change[0]] = change[1]
 		if _, err := OptionsFromEnv(get(env)); err == nil {
 			t.Errorf("%s: accepted", name)

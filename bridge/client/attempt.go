@@ -55,7 +55,7 @@ func (c *Client) send(ctx context.Context, r request) (*response, error) {
 	setHeaders(req, token, execution, len(r.body) > 0)
 
 	w := c.link.get()
-	resp, err := w.RoundTrip(req)
+	resp, err := w.RoundTrip(req) //nolint:bodyclose // finish does, or the caller of send
 	if err != nil {
 		if ctx.Err() == nil || isTimeout(ctx) {
 			c.link.drop(w)

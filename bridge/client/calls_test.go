@@ -161,13 +161,12 @@ func TestAnAttemptWithoutAnswerIsRepeated(t *testing.T) {
 }
 
 func TestTheTokenIsReadAtEveryRequest(t *testing.T) {
-	var want atomic.Value
-	want.Store("first")
+	var want atomic.Pointer[string]
 	path := tokenFile(t, "first\n")
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+want.Load().(string) {
+		if r.Header.Get("Authorization") != "Bearer "+*want.Load() {
 			// The kubelet rotates it while the request is on its way.
-			writeToken(t, path, want.Load().(string))
+			writeToken(t, path, *want.Load())
 			refuse(w, http.StatusUnauthorized, bridge.CodeUnauthenticated, false)
 			return
 		}
@@ -175,7 +174,7 @@ func TestTheTokenIsReadAtEveryRequest(t *testing.T) {
 	})
 	c := attachedTo(t, s, func(o *Options) { o.TokenFile = path })
 	for _, token := range []string{"first", "second", "third"} {
-		want.Store(token)
+		want.Store(&token)
 		if err := c.Outcome(t.Context(), bridge.Outcome{}); err != nil {
 			t.Errorf("token %s: %v", token, err)
 		}

@@ -61,12 +61,11 @@ func scrub(message string, secrets []string) string {
 // retryable says that an attempt may be repeated by anyone to whom a repeat is
 // harmless.
 func retryable(err error) bool {
-	var lost *connectionError
-	if errors.As(err, &lost) {
+	if _, lost := errors.AsType[*connectionError](err); lost {
 		return true
 	}
-	var refused *bridge.Error
-	return errors.As(err, &refused) && refused.Retryable
+	refused, ok := errors.AsType[*bridge.Error](err)
+	return ok && refused.Retryable
 }
 
 // hasCode says that the kernel answered with this code.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -110,10 +109,7 @@ func TestInvokeRepeatsWhatTheKernelDidNotTake(t *testing.T) {
 }
 
 func TestInvokeFindsAKernelThatComesBack(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t, "127.0.0.1:0")
 	address := listener.Addr().String()
 	_ = listener.Close()
 
@@ -128,12 +124,7 @@ func TestInvokeFindsAKernelThatComesBack(t *testing.T) {
 		if n != 3 {
 			return
 		}
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Errorf("listen again: %v", err)
-			return
-		}
-		serveOn(t, l, handler)
+		serveOn(t, listen(t, address), handler)
 	}
 	c, err := New(Options{BaseURL: "https://" + address, RootCAs: ca, TokenFile: tokenFile(t, podToken), Clock: clock})
 	if err != nil {
@@ -150,10 +141,7 @@ func TestInvokeFindsAKernelThatComesBack(t *testing.T) {
 }
 
 func TestInvokeGivesUpAfterTheWindow(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t, "127.0.0.1:0")
 	address := listener.Addr().String()
 	_ = listener.Close()
 	for _, repeat := range []Repeat{AtMostOnce, Repeatable} {

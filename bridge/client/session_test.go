@@ -189,7 +189,10 @@ func TestSessionEndsWithItsContextAndItsConsumer(t *testing.T) {
 		cancel(errors.New("enough"))
 	}
 	<-left
-	for range c.Session(t.Context()) {
+	for _, err := range c.Session(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	<-left

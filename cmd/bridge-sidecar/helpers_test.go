@@ -32,7 +32,7 @@ var (
 func buildAll() (binaries, error) {
 	b := binaries{filepath.Join(buildDir, "bridge-sidecar"), filepath.Join(buildDir, "harness")}
 	for out, in := range map[string]string{b.sidecar: ".", b.harness: filepath.Join("..", "..", "examples", "harness")} {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", out, ".") //nolint:noctx // bounded by the test
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", out, ".")
 		cmd.Dir = in
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -53,26 +53,26 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func built(t testing.TB) binaries {
-	t.Helper()
+func built(tb testing.TB) binaries {
+	tb.Helper()
 	b, err := build()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
 
 // sharedDir is a root directory with the shared volume in it, with a path that is
 // short enough for a socket.
-func sharedDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pod")
+func sharedDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "pod") //nolint:usetesting // a socket's path must be short
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dir
 }
@@ -84,58 +84,58 @@ type process struct {
 	done   chan error
 }
 
-func launch(t testing.TB, cmd *exec.Cmd, stdout io.Writer) *process {
-	t.Helper()
+func launch(tb testing.TB, cmd *exec.Cmd, stdout io.Writer) *process {
+	tb.Helper()
 	p := &process{Cmd: cmd, done: make(chan error, 1)}
 	cmd.Stdout, cmd.Stderr = stdout, &p.stderr
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	go func() { p.done <- cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	tb.Cleanup(func() { _ = cmd.Process.Kill() })
 	return p
 }
 
 // exit waits for the end and returns the exit code.
-func (p *process) exit(t testing.TB) int {
-	t.Helper()
+func (p *process) exit(tb testing.TB) int {
+	tb.Helper()
 	select {
 	case err := <-p.done:
 		var exited *exec.ExitError
 		if err != nil && !errors.As(err, &exited) {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return p.ProcessState.ExitCode()
 	case <-time.After(patience):
-		t.Fatalf("%s does not end", p.Path)
+		tb.Fatalf("%s does not end", p.Path)
 		return -1
 	}
 }
 
 // serveIn starts the sidecar of a pod whose shared volume is root/sharedos, and
 // waits until it is ready.
-func serveIn(t testing.TB, k *sidecartest.Kernel, root string) *process {
-	t.Helper()
-	cmd := exec.Command(built(t).sidecar, "serve", //nolint:noctx // ended by the test
+func serveIn(tb testing.TB, k *sidecartest.Kernel, root string) *process {
+	tb.Helper()
+	cmd := exec.Command(built(tb).sidecar, "serve",
 		"--shared-dir", filepath.Join(root, bridge.SharedDir), "--token-file", k.TokenFile)
 	cmd.Env = []string{
 		bridge.EnvKernelURL + "=" + k.URL, bridge.EnvKernelCA + "=" + string(k.CA()),
 		bridge.EnvTurn + "=" + sidecartest.Turn, bridge.EnvBridgePort + "=0"}
-	p := launch(t, cmd, io.Discard)
-	if err := (&control.Client{Path: filepath.Join(root, bridge.ControlSocket)}).WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
+	p := launch(tb, cmd, io.Discard)
+	if err := (&control.Client{Path: filepath.Join(root, bridge.ControlSocket)}).WaitReady(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return p
 }
 
 // stop sends SIGTERM, as the kubelet does, and expects exit code 0.
-func (p *process) stop(t testing.TB) {
-	t.Helper()
+func (p *process) stop(tb testing.TB) {
+	tb.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	if code := p.exit(t); code != 0 {
-		t.Errorf("sidecar: exit %d\n%s", code, p.stderr.String())
+	if code := p.exit(tb); code != 0 {
+		tb.Errorf("sidecar: exit %d\n%s", code, p.stderr.String())
 	}
 }
 
@@ -147,11 +147,11 @@ func harnessEnv(root string) []string {
 }
 
 // firstLine reads what a child says first.
-func firstLine(t testing.TB, r io.Reader) string {
-	t.Helper()
+func firstLine(tb testing.TB, r io.Reader) string {
+	tb.Helper()
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strings.TrimSpace(line)
 }

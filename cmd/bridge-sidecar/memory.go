@@ -23,7 +23,7 @@ func limitMemory() {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		raw, _ := os.ReadFile(cgroupLimit) //nolint:errcheck // no such file is no limit
+		raw, _ := os.ReadFile(cgroupLimit) // no such file is no limit
 		debug.SetMemoryLimit(softLimit(string(raw)))
 	}
 }

@@ -42,7 +42,7 @@ type harnessReport struct {
 // command.
 func wrapped(root string, command ...string) *exec.Cmd {
 	args := append([]string{"run", "--socket", filepath.Join(root, bridge.ControlSocket), "--"}, command...)
-	cmd := exec.Command(filepath.Join(root, bridge.WrapperPath), args...) //nolint:noctx // ended by the test
+	cmd := exec.Command(filepath.Join(root, bridge.WrapperPath), args...)
 	cmd.Env = harnessEnv(root)
 	return cmd
 }

@@ -28,7 +28,7 @@ func TestTheWrapperNeedsNothingOfTheImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "harness"), binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bridge.WrapperPath, "run", "--", "/harness") //nolint:noctx // ended by the test
+	cmd := exec.Command(bridge.WrapperPath, "run", "--", "/harness")
 	cmd.Env = harnessEnv("/")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{

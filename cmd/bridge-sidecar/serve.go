@@ -61,6 +61,6 @@ func explain(err error) {
 	if openErr != nil {
 		return
 	}
-	defer f.Close()             //nolint:errcheck // best effort
-	fmt.Fprintf(f, "%v\n", err) //nolint:errcheck // best effort
+	defer f.Close() //nolint:errcheck // best effort
+	fmt.Fprintln(f, err)
 }

@@ -73,7 +73,7 @@ func pod(t *testing.T, url, bearer, payload string) func(string) string {
 	return func(name string) string { return map[string]string{envConfig: config, envMessage: message}[name] }
 }
 
-func runIn(t *testing.T, ctx context.Context, env func(string) string) (int, report) {
+func runIn(ctx context.Context, t *testing.T, env func(string) string) (int, report) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, env, &stdout, &stderr)
@@ -92,7 +92,7 @@ func runIn(t *testing.T, ctx context.Context, env func(string) string) (int, rep
 }
 
 func TestAPlainMessageGetsTheCallsOfTheSamples(t *testing.T) {
-	code, r := runIn(t, t.Context(), pod(t, bridgeServer(t), token, `{"text":"When does Atlas ship?"}`))
+	code, r := runIn(t.Context(), t, pod(t, bridgeServer(t), token, `{"text":"When does Atlas ship?"}`))
 	if code != 0 || r.Error != "" || r.CatalogHash != "hash" || r.ExecutionID != "turn" || !slices.Equal(r.Tools, []string{"files.read"}) {
 		t.Errorf("exit %d, report %+v", code, r)
 	}
@@ -116,7 +116,7 @@ func TestATaskSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	payload := `{"calls":[{"tool":"files.read"}],"exitCode":7,"probe":["` + secret + `","` + secret + `-absent"]}`
-	code, r := runIn(t, t.Context(), pod(t, bridgeServer(t), token, payload))
+	code, r := runIn(t.Context(), t, pod(t, bridgeServer(t), token, payload))
 	if code != 7 || len(r.Calls) != 1 || r.Calls[0].Status != "succeeded" {
 		t.Errorf("exit %d, report %+v", code, r)
 	}
@@ -138,7 +138,7 @@ func TestFailuresAreReported(t *testing.T) {
 		"bad task":    {pod(t, url, token, `{"callls":[]}`), "callls"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, r := runIn(t, t.Context(), tt.env)
+			code, r := runIn(t.Context(), t, tt.env)
 			if code != exitFailed || !strings.Contains(r.Error, tt.want) {
 				t.Errorf("exit %d, error %q", code, r.Error)
 			}
@@ -149,7 +149,7 @@ func TestFailuresAreReported(t *testing.T) {
 func TestTermination(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, r := runIn(t, ctx, pod(t, bridgeServer(t), token, `{"sleepSeconds":600}`))
+	code, r := runIn(ctx, t, pod(t, bridgeServer(t), token, `{"sleepSeconds":600}`))
 	if code != exitTerminated || r.Error != "terminated" {
 		t.Errorf("exit %d, report %+v", code, r)
 	}

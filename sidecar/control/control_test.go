@@ -72,7 +72,7 @@ func (f *fakeSidecar) Report(ctx context.Context, o bridge.Outcome) error {
 // socketPath is short enough for a Unix socket.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ctl")
+	dir, err := os.MkdirTemp("", "ctl") //nolint:usetesting // TempDir's path holds the test's name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,6 @@ func TestWaitEndsWhenTheBridgeIsReady(t *testing.T) {
 
 func TestWaitOutlivesASidecarThatIsStartedAgain(t *testing.T) {
 	path := socketPath(t)
-	var restarted sync.Once
 	failed := newFake()
 	failed.set(Status{State: StateFailed, Message: "no kernel"})
 	stop := serve(t, path, failed, patience)
@@ -146,11 +145,9 @@ func TestWaitOutlivesASidecarThatIsStartedAgain(t *testing.T) {
 			}
 		}
 		if pauses == 4 {
-			restarted.Do(func() {
-				ready := newFake()
-				ready.set(Status{State: StateReady})
-				serve(t, path, ready, patience)
-			})
+			ready := newFake()
+			ready.set(Status{State: StateReady})
+			serve(t, path, ready, patience) //nolint:contextcheck // it has one of its own
 		}
 		return ctx.Err()
 	}}
@@ -277,7 +274,8 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 		"line too long":    strings.Repeat(" ", maxRequest+1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("unix", path)
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(t.Context(), "unix", path)
 			if err != nil {
 				t.Fatal(err)
 			}

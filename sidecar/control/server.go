@@ -82,7 +82,7 @@ func Serve(ctx context.Context, listener net.Listener, handler Handler, grace ti
 			answer(ctx, reports, conn, handler)
 		})
 	}
-	_ = listener.Close() //nolint:errcheck // nobody is accepted any more
+	_ = listener.Close() // nobody is accepted any more
 	timer := time.AfterFunc(grace, abandon)
 	defer timer.Stop()
 	running.Wait()
@@ -95,7 +95,7 @@ func answer(ctx, reports context.Context, conn net.Conn, handler Handler) {
 	defer conn.Close() //nolint:errcheck // nothing is left to do about it
 	stop := context.AfterFunc(reports, func() { _ = conn.Close() })
 	defer stop()
-	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) //nolint:errcheck // then the read fails
+	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // then the read fails
 	line, err := readLine(conn, maxRequest)
 	if err != nil {
 		reply(conn, response{Status: handler.Status(), Error: err.Error()})
@@ -106,7 +106,7 @@ func answer(ctx, reports context.Context, conn net.Conn, handler Handler) {
 		reply(conn, response{Status: handler.Status(), Error: err.Error()})
 		return
 	}
-	_ = conn.SetReadDeadline(time.Time{}) //nolint:errcheck // then the wait ends early
+	_ = conn.SetReadDeadline(time.Time{}) // then the wait ends early
 	switch asked.Op {
 	case OpWait:
 		reply(conn, response{Status: handler.Wait(untilHangUp(ctx, conn))})
@@ -128,12 +128,12 @@ func untilHangUp(ctx context.Context, conn net.Conn) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		_, _ = conn.Read(make([]byte, 1)) //nolint:errcheck // any end is the end
+		_, _ = conn.Read(make([]byte, 1)) // any end is the end
 	}()
 	return ctx
 }
 
 func reply(conn net.Conn, r response) {
-	_ = conn.SetWriteDeadline(time.Now().Add(answerTimeout)) //nolint:errcheck // then the write fails
-	_ = writeLine(conn, r)                                   //nolint:errcheck // the client is gone
+	_ = conn.SetWriteDeadline(time.Now().Add(answerTimeout)) // then the write fails
+	_ = writeLine(conn, r)                                   // the client is gone
 }

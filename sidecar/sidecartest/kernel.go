@@ -22,7 +22,7 @@ const (
 	Turn        = "status-report"
 	ExecutionID = "0f3d6d3c-execution"
 	NamespaceID = "team-atlas"
-	PodToken    = "the-pod-bound-token" //nolint:gosec // of no real server
+	PodToken    = "the-pod-bound-token"
 )
 
 // Options adjust a [Kernel].
@@ -66,8 +66,8 @@ type Kernel struct {
 }
 
 // New starts a kernel service that ends with the test.
-func New(t testing.TB, o Options) *Kernel {
-	t.Helper()
+func New(tb testing.TB, o Options) *Kernel {
+	tb.Helper()
 	if o.Payload == nil {
 		o.Payload = contract.Value(`"When does Atlas ship?"`)
 	}
@@ -82,21 +82,21 @@ func New(t testing.TB, o Options) *Kernel {
 	}
 	hash, err := contract.CatalogHash(o.Tools)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	k := &Kernel{
 		opts: o, key: []byte("a key of at least thirty-two bytes"), ended: make(chan struct{}),
 		outcomes: make(chan bridge.Outcome, 8), cut: make(chan struct{}),
-		TokenFile: filepath.Join(t.TempDir(), "token"),
+		TokenFile: filepath.Join(tb.TempDir(), "token"),
 		catalogue: contract.Catalogue{Version: contract.Version, ExecutionID: ExecutionID, CatalogHash: hash, Tools: o.Tools},
 	}
 	if err := os.WriteFile(k.TokenFile, []byte(PodToken), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	k.Server = httptest.NewUnstartedServer(k.routes())
 	k.EnableHTTP2 = true
 	k.StartTLS()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		k.CloseClientConnections()
 		k.Close()
 	})
@@ -130,13 +130,13 @@ func (k *Kernel) Break() {
 }
 
 // Outcome waits for a report.
-func (k *Kernel) Outcome(t testing.TB) bridge.Outcome {
-	t.Helper()
+func (k *Kernel) Outcome(tb testing.TB) bridge.Outcome {
+	tb.Helper()
 	select {
 	case o := <-k.outcomes:
 		return o
-	case <-t.Context().Done():
-		t.Fatal("no outcome was reported")
+	case <-tb.Context().Done():
+		tb.Fatal("no outcome was reported")
 		return bridge.Outcome{}
 	}
 }
@@ -262,7 +262,7 @@ func (k *Kernel) session(w http.ResponseWriter, r *http.Request) {
 	k.mu.Unlock()
 	line := func(e bridge.SessionEvent) {
 		write(w, http.StatusOK, e)
-		_ = http.NewResponseController(w).Flush() //nolint:errcheck // the peer is gone
+		_ = http.NewResponseController(w).Flush() // the peer is gone
 	}
 	line(bridge.SessionEvent{Type: bridge.SessionAttached})
 	select {
@@ -281,7 +281,7 @@ func write(w http.ResponseWriter, status int, v any) {
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	_ = json.NewEncoder(w).Encode(v) //nolint:errcheck // the peer is gone
+	_ = json.NewEncoder(w).Encode(v) // the peer is gone
 }
 
 func refuse(w http.ResponseWriter, status int, e *bridge.Error) {

@@ -41,15 +41,15 @@ func start(args []string, stdin, stderr *os.File, out io.Writer) (*command, erro
 	}
 	process, err := os.StartProcess(path, args, &os.ProcAttr{
 		Env: os.Environ(), Files: []*os.File{stdin, theirs, stderr}})
-	_ = theirs.Close() //nolint:errcheck // the child has its own
+	_ = theirs.Close() // the child has its own
 	if err != nil {
-		_ = ours.Close() //nolint:errcheck // nothing was read
+		_ = ours.Close() // nothing was read
 		return nil, notStarted(err)
 	}
 	c := &command{process: process, output: ours, copied: make(chan struct{})}
 	go func() {
 		defer close(c.copied)
-		_, _ = io.Copy(out, ours) //nolint:errcheck // what was read counts
+		_, _ = io.Copy(out, ours) // what was read counts
 	}()
 	return c, nil
 }
@@ -92,8 +92,8 @@ func (c *command) drain(patience time.Duration) {
 	timer := time.AfterFunc(patience, func() { _ = c.output.Close() })
 	defer timer.Stop()
 	<-c.copied
-	_ = c.output.Close()    //nolint:errcheck // it was read
-	_ = c.process.Release() //nolint:errcheck // it was waited for
+	_ = c.output.Close()    // it was read
+	_ = c.process.Release() // it was waited for
 }
 
 // signalExit is the exit code of a process that a signal ended.

@@ -106,8 +106,7 @@ func (o *Options) run(ctx context.Context) bridge.Outcome {
 	c, err := start(o.Args, o.Stdin, o.Stderr, out)
 	if err != nil {
 		code := ExitCannotRun
-		var failed *startError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*startError](err); ok {
 			code = failed.code
 		}
 		return o.notStarted(ctx, code, err)
@@ -146,19 +145,23 @@ func (o *Options) waitForBridge(ctx context.Context) (int, error) {
 	limit := fmt.Errorf("not ready within %s", o.WaitTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, o.WaitTimeout, limit)
 	defer cancel()
-	ready := make(chan error, 1)
-	go func() { ready <- o.Bridge.WaitReady(ctx) }()
+	waited := make(chan struct{})
+	var notReady error // until waited is closed
+	go func() {
+		defer close(waited)
+		notReady = o.Bridge.WaitReady(ctx)
+	}()
 	for {
 		select {
-		case err := <-ready:
-			if err != nil {
-				return ExitNoBridge, fmt.Errorf("no bridge: %w", err)
+		case <-waited:
+			if notReady != nil {
+				return ExitNoBridge, fmt.Errorf("no bridge: %w", notReady)
 			}
 			return 0, nil
 		case s := <-o.Signals:
 			if code, ends := endsProcess(s); ends {
 				cancel()
-				<-ready
+				<-waited
 				return code, fmt.Errorf("ended by signal %q before the bridge was ready", s)
 			}
 		}
@@ -179,7 +182,7 @@ func forward(signals <-chan os.Signal, process *os.Process, ended <-chan struct{
 	for {
 		select {
 		case s := <-signals:
-			_ = process.Signal(s) //nolint:errcheck // it has just ended
+			_ = process.Signal(s) // it has just ended
 		case <-ended:
 			return
 		}
