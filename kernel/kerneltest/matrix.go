@@ -58,6 +58,8 @@ type Seat struct {
 	Tools func() []string
 	// Call calls a tool. A nil step declares none.
 	Call func(id, tool, arguments string, step *int64) Answer
+	// NoSteps says that a call cannot declare its step there.
+	NoSteps bool
 	// Authorize asks whether something would be allowed.
 	Authorize func(need contract.CapabilityRequirement) Answer
 	// Operate runs an operation on a resource plane.
