@@ -63,7 +63,7 @@ func BenchmarkFirstList512(b *testing.B) {
 }
 
 func post(client *http.Client, url, body string) (int64, error) {
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body)) //nolint:noctx // a benchmark's loop
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}

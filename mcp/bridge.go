@@ -105,7 +105,7 @@ func (d *door) pass(ctx context.Context, f func(context.Context) contract.ToolRe
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(d.ctx, func() { cancel(ErrBridgeClosed) })
+	stop := context.AfterFunc(d.ctx, func() { cancel(ErrBridgeClosed) }) //nolint:contextcheck // the door's end ends the call
 	defer stop()
 	result := f(ctx)
 	if d.shut() {

@@ -63,7 +63,8 @@ func newView(c contract.Catalogue, serverName string) (*view, error) {
 	}
 	list = canonical.AppendString(append(list, `],"_meta":{"`+metaCatalogHash+`":`...), c.CatalogHash)
 	list = canonical.AppendString(append(list, `,"`+metaExecutionID+`":`...), c.ExecutionID)
-	v.list = append(list, "}}"...)
+	list = append(list, "}}"...)
+	v.list = list
 	return v, nil
 }
 

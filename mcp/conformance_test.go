@@ -281,7 +281,7 @@ func (d *mcpDoor) probeShutDoor(t *kerneltest.Trial) {
 	if err := v.listener.Close(); err != nil {
 		t.TB.Fatal(err)
 	}
-	_, err = http.Post(v.listener.URL(), "application/json", strings.NewReader(readWork)) //nolint:noctx,bodyclose // refused at once
+	_, err = http.Post(v.listener.URL(), "application/json", strings.NewReader(readWork)) //nolint:bodyclose // refused at once
 	t.Holds("the listener is closed", err != nil, "somebody answered")
 	t.Holds("nothing ran", len(plane.Operations()) == 0, "%d operations ran", len(plane.Operations()))
 }

@@ -19,7 +19,7 @@ type exampleHost struct{}
 func (exampleHost) Invoke(_ context.Context, tool string, arguments contract.Object, _ *int64) contract.ToolResult {
 	return contract.ToolResult{
 		CallID: "call-1", Tool: tool, Status: contract.StatusSucceeded,
-		Output: contract.Value(arguments), CompletedAt: contract.At(time.Unix(0, 0)),
+		Output: arguments, CompletedAt: contract.At(time.Unix(0, 0)),
 	}
 }
 
@@ -55,7 +55,7 @@ func ExampleOpenTurnBridge() {
 	defer func() { _ = listener.Close() }()
 
 	// What a harness does with listener.URL():
-	res, err := http.Post(listener.URL(), "application/json", strings.NewReader( //nolint:noctx // an example
+	res, err := http.Post(listener.URL(), "application/json", strings.NewReader(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files_read","arguments":{"path":["Work"]}}}`))
 	if err != nil {
 		fmt.Println(err)

@@ -66,15 +66,13 @@ func refuse(call mcp.Invocation, status contract.Status, code, message string, r
 	}
 }
 
-func truth(b bool) *bool { return &b }
-
 // searchTool is the tool of the reference's examples.
 func searchTool() contract.PublishedTool {
 	return contract.PublishedTool{
 		Name: "files.search", Description: "Semantically search files inside an explicitly granted path.",
 		InputSchema:  contract.Object(`{ "type": "object", "required": ["path", "query"], "properties": {} }`),
 		OutputSchema: contract.Object(`{ "type": "object", "properties": {} }`),
-		Annotations:  &contract.PublishedAnnotations{ReadOnlyHint: truth(true)},
+		Annotations:  &contract.PublishedAnnotations{ReadOnlyHint: new(true)},
 		Metadata:     &contract.PublishedMetadata{Namespace: "files", Source: "sharedos"},
 	}
 }
@@ -83,7 +81,7 @@ func searchTool() contract.PublishedTool {
 func plainTool(name string) contract.PublishedTool {
 	return contract.PublishedTool{
 		Name: name, Description: "The " + name + " tool.", InputSchema: contract.Object(`{"type":"object"}`),
-		Annotations: &contract.PublishedAnnotations{ReadOnlyHint: truth(true)},
+		Annotations: &contract.PublishedAnnotations{ReadOnlyHint: new(true)},
 		Metadata:    &contract.PublishedMetadata{Namespace: "files", Source: "sharedos"},
 	}
 }

@@ -188,7 +188,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	ctx := callContext{Context: h.ctx, values: r.Context()}
-	reply := h.opts.Server.handle(ctx, h.session, body)
+	reply := h.opts.Server.handle(ctx, h.session, body) //nolint:contextcheck // it knows the request's values
 	if h.ctx.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -311,7 +311,7 @@ func (h *HTTPHandler) write(w http.ResponseWriter, status int, contentType []str
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h.limitWrite(w)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) //nolint:gosec // JSON that no browser renders; a client that is gone needs no answer
 }
 
 // contain answers whatever went wrong with a 500, and lets an abort through.

@@ -235,7 +235,7 @@ func TestCloseIsAShutDoor(t *testing.T) {
 	}
 	failed := make(chan error, 1)
 	go func() {
-		res, err := http.Post(bridge.URL(), "application/json", strings.NewReader(callBody)) //nolint:noctx // it ends with the bridge
+		res, err := http.Post(bridge.URL(), "application/json", strings.NewReader(callBody))
 		if err == nil {
 			err = res.Body.Close()
 		}
@@ -248,8 +248,8 @@ func TestCloseIsAShutDoor(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("the running call was answered")
 	}
-	if conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(bridge.Port())); err == nil { //nolint:noctx // refused at once
-		conn.Close()
+	if conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(bridge.Port())); err == nil {
+		_ = conn.Close()
 		t.Error("something still listens")
 	}
 	if err := bridge.Close(); err != nil {
@@ -258,7 +258,7 @@ func TestCloseIsAShutDoor(t *testing.T) {
 	// The handler alone, mounted elsewhere, answers nothing either.
 	elsewhere := httptest.NewServer(bridge.Handler())
 	defer elsewhere.Close()
-	if res, err := http.Post(elsewhere.URL+"/mcp", "application/json", strings.NewReader(pingBody)); err == nil { //nolint:noctx // aborted at once
+	if res, err := http.Post(elsewhere.URL+"/mcp", "application/json", strings.NewReader(pingBody)); err == nil {
 		res.Body.Close()
 		t.Errorf("the closed handler answered %d", res.StatusCode)
 	}
@@ -285,11 +285,11 @@ func TestShutdownAnswersWhatRuns(t *testing.T) {
 	go func() { ended <- bridge.Shutdown(t.Context()) }()
 	// New connections are refused before the running call is let go.
 	for {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(bridge.Port())) //nolint:noctx // loopback
+		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(bridge.Port()))
 		if err != nil {
 			break
 		}
-		conn.Close()
+		_ = conn.Close()
 	}
 	close(release)
 	if got := <-answered; got.status != 200 || !strings.Contains(got.body, "done") {
@@ -315,7 +315,7 @@ func TestShutdownCutsOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		if res, err := http.Post(bridge.URL(), "application/json", strings.NewReader(callBody)); err == nil { //nolint:noctx // it ends with the bridge
+		if res, err := http.Post(bridge.URL(), "application/json", strings.NewReader(callBody)); err == nil {
 			res.Body.Close()
 		}
 	}()

@@ -63,6 +63,7 @@ func TestNoAnswerLeaks(t *testing.T) {
 					return
 				}
 				got, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
 				want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"bridge %d {\"c\":%d,\"n\":%d}"}],"isError":false}}`, n%7, bridge, client, n)
 				if err != nil || string(got) != want || res.Header.Get("Mcp-Session-Id") != bridges[bridge].SessionID() {
 					t.Errorf("client %d, call %d: %s (%v)", client, n, got, err)

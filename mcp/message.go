@@ -27,8 +27,7 @@ func parseDocument(data []byte) (strictjson.Node, *RPCError) {
 		return node, nil
 	}
 	rule := strictjson.RuleSyntax
-	var broken *strictjson.Error
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*strictjson.Error](err); ok {
 		rule = broken.Rule
 	}
 	return strictjson.Node{}, unreadable(rule)
@@ -43,9 +42,10 @@ func tooManyValues(data []byte) bool {
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case quoted:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == '"' {
+			case '"':
 				quoted = false
 			}
 		case c == '"':
@@ -103,19 +103,23 @@ func classify(node *strictjson.Node) message {
 			m.params = *member
 		}
 	}
-	switch {
-	case unusableID:
-		m.shape = shapeNone
-	case m.id == nil && version && named:
-		m.shape = shapeNotification
-	case m.id == nil:
-		m.shape = shapeNone
-	case version && named:
-		m.shape = shapeRequest
-	default:
-		m.shape = shapeInvalid
+	if !unusableID {
+		m.shape = shapeOf(m.id != nil, version && named)
 	}
 	return m
+}
+
+func shapeOf(id, call bool) shape {
+	switch {
+	case id && call:
+		return shapeRequest
+	case id:
+		return shapeInvalid
+	case call:
+		return shapeNotification
+	default:
+		return shapeNone
+	}
 }
 
 func usableID(node *strictjson.Node) bool {

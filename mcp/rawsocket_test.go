@@ -213,6 +213,7 @@ func TestPipelined(t *testing.T) {
 				t.Fatalf("round %d: %v", i, err)
 			}
 			body, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
 			if err != nil || res.StatusCode != want || res.Close {
 				t.Fatalf("round %d: status %d, want %d, close %v (%v)", i, res.StatusCode, want, res.Close, err)
 			}
@@ -333,7 +334,9 @@ func TestSlowCallIsNotASlowClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
+			_, err = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+			if err != nil || res.StatusCode != 200 {
 				t.Fatalf("status %d (%v)", res.StatusCode, err)
 			}
 		}

@@ -21,7 +21,7 @@ func TestEncodeCallResult(t *testing.T) {
 	}
 	otherMeta := succeed(call, `{"content":[{"type":"text","text":"x"}]}`)
 	otherMeta.Metadata = contract.Object(`{"sharedos/content":"html"}`)
-	retryable := refuse(call, contract.StatusFailed, "tool_execution_failed", `It "broke" <here>`, truth(true))
+	retryable := refuse(call, contract.StatusFailed, "tool_execution_failed", `It "broke" <here>`, new(true))
 	retryable.Error.Details = contract.Object(`{"hidden":true}`)
 	tests := map[string]struct {
 		result contract.ToolResult
@@ -36,7 +36,7 @@ func TestEncodeCallResult(t *testing.T) {
 		"object, no schema":  {succeed(call, `{"n":1}`), &plain, `{"content":[{"type":"text","text":"{\"n\":1}"}],"isError":false}`},
 		"object, not listed": {succeed(call, `{"n":1}`), nil, `{"content":[{"type":"text","text":"{\"n\":1}"}],"isError":false}`},
 		"denied": {
-			refuse(call, contract.StatusDenied, "no_matching_grant", "No.", truth(false)), &structured,
+			refuse(call, contract.StatusDenied, "no_matching_grant", "No.", new(false)), &structured,
 			`{"content":[{"type":"text","text":"{\"status\":\"denied\",\"code\":\"no_matching_grant\",\"message\":\"No.\",\"retryable\":false}"}],"isError":true,"_meta":{"sharedos/status":"denied","sharedos/code":"no_matching_grant"}}`,
 		},
 		"failed": {

@@ -174,13 +174,13 @@ func TestStdioBackPressure(t *testing.T) {
 	out, sink := io.Pipe()
 	go func() {
 		_ = mcp.ServeStdio(t.Context(), newServer(t, mcp.ServerOptions{Invoker: newFake(t)}), in, sink)
-		sink.Close()
+		_ = sink.Close()
 	}()
 	go func() {
 		for i := range lines {
 			_, _ = io.WriteString(feed, `{"jsonrpc":"2.0","id":`+strconv.Itoa(i)+`,"method":"ping","params":{"x":"`+strings.Repeat("x", size)+`"}}`+"\n")
 		}
-		feed.Close()
+		_ = feed.Close()
 	}()
 	scan := bufio.NewScanner(out)
 	n := 0
