@@ -217,6 +217,7 @@ func tokenAttempts() []attempt {
 }
 
 func testConnections(t *testing.T, c *cluster) {
+	t.Helper()
 	plain := harnessPod("connectable")
 	plain.Labels, plain.Spec.InitContainers = nil, nil
 	c.create(t, plain)

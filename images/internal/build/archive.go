@@ -20,7 +20,7 @@ func (b *Builder) Save(ctx context.Context, spec Spec, dir, tag string) ([]Resul
 	if err != nil {
 		return nil, fmt.Errorf("name image %s: %w", spec.Name, err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // images are no secret
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	var results []Result

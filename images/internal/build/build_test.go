@@ -156,7 +156,7 @@ func TestImageFiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	output, err := exec.CommandContext(t.Context(), binary).Output() //nolint:gosec // the program built above
+	output, err := exec.CommandContext(t.Context(), binary).Output()
 	if err != nil || string(output) != "hello v1.2.3\n" {
 		t.Errorf("running the binary = %q, %v; want the version compiled in", output, err)
 	}
@@ -168,7 +168,7 @@ func extract(t *testing.T, r io.Reader, path string) {
 	if err != nil {
 		t.Fatalf("read binary: %v", err)
 	}
-	if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // must be executable
+	if err := os.WriteFile(path, content, 0o700); err != nil {
 		t.Fatalf("write binary: %v", err)
 	}
 }

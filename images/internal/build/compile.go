@@ -18,8 +18,6 @@ func (b *Builder) compile(ctx context.Context, spec Spec, platform Platform) ([]
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	target := filepath.Join(dir, spec.Name)
-
-	//nolint:gosec // the package path comes from this program's own table
 	cmd := exec.CommandContext(ctx, "go", "build",
 		"-trimpath",
 		"-buildvcs=false",
@@ -44,7 +42,7 @@ func (b *Builder) compile(ctx context.Context, spec Spec, platform Platform) ([]
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("compile %s for %s: %w", spec.Name, platform, err)
 	}
-	binary, err := os.ReadFile(target) //nolint:gosec // a path made above
+	binary, err := os.ReadFile(target)
 	if err != nil {
 		return nil, fmt.Errorf("read binary of %s: %w", spec.Name, err)
 	}
