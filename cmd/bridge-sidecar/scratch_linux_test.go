@@ -59,9 +59,10 @@ func TestOrphansAreCollected(t *testing.T) {
 	k := sidecartest.New(t, sidecartest.Options{})
 	root := sharedDir(t)
 	sidecar := serveIn(t, k, root)
-	// The inner shell's child is an orphan at once; it ends before the command does,
-	// with another code.
-	cmd := wrapped(root, shell, "-c", `sh -c '(exit 9) & exit 0'; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 4`)
+	// The inner shell's child is an orphan at once, and ends with another code. As
+	// long as nobody collects it, a signal can be sent to it.
+	cmd := wrapped(root, shell, "-c", `pid=$(sh -c '(exit 9) >/dev/null & echo $!'); i=0
+		while kill -0 "$pid" 2>/dev/null; do i=$((i+1)); [ $i -lt 200000 ] || exit 5; done; exit 4`)
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	harness := launch(t, cmd, io.Discard)

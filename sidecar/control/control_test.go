@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -228,6 +229,9 @@ func TestAReportGoesOnWithoutItsClient(t *testing.T) {
 	<-gone
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }() // and with the pod going as well
+	for _, err := os.Stat(path); err == nil; _, err = os.Stat(path) {
+		runtime.Gosched() // the socket goes once Serve's context has ended
+	}
 	close(proceed)
 	if err := <-finished; err != nil {
 		t.Errorf("the report was given up: %v", err)

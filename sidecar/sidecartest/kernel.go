@@ -129,17 +129,20 @@ func (k *Kernel) Break() {
 	k.cut = make(chan struct{})
 }
 
-// Outcome waits for a report.
+// Outcome waits for a report, and fails the test if there is none for long.
 func (k *Kernel) Outcome(tb testing.TB) bridge.Outcome {
 	tb.Helper()
 	select {
 	case o := <-k.outcomes:
 		return o
-	case <-tb.Context().Done():
+	case <-time.After(patience):
 		tb.Fatal("no outcome was reported")
 		return bridge.Outcome{}
 	}
 }
+
+// patience is longer than anything takes that works.
+const patience = 30 * time.Second
 
 // Calls returns the calls so far.
 func (k *Kernel) Calls() []bridge.InvokeRequest {
