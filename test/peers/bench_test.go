@@ -114,38 +114,45 @@ func connect(tb testing.TB, url string) *caller {
 	tb.Cleanup(func() { _ = conn.Close() })
 	c := &caller{conn: conn, r: bufio.NewReader(conn)}
 	session := ""
-	send := func(body string) (*http.Response, string) {
+	send := func(body string) reply {
 		c.raw = []byte("POST /mcp HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + token +
 			"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2025-06-18\r\n" +
 			session + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
-		res, text, err := c.call()
+		r, err := c.call()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return res, text
+		return r
 	}
-	res, _ := send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"peer","version":"1"}}}`)
-	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
-		session = "Mcp-Session-Id: " + id + "\r\n"
+	first := send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"peer","version":"1"}}}`)
+	if first.session != "" {
+		session = "Mcp-Session-Id: " + first.session + "\r\n"
 	}
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if res, text := send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{"path":["Work","Projects","atlas"]}}}`); res.StatusCode != 200 || !strings.Contains(text, `"text":"ok"`) {
-		tb.Fatalf("status %d: %s", res.StatusCode, text)
+	if r := send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop","arguments":{"path":["Work","Projects","atlas"]}}}`); r.status != 200 || !strings.Contains(r.body, `"text":"ok"`) {
+		tb.Fatalf("status %d: %s", r.status, r.body)
 	}
 	return c
 }
 
-func (c *caller) call() (*http.Response, string, error) {
+// reply is what came back.
+type reply struct {
+	status  int
+	session string
+	body    string
+}
+
+func (c *caller) call() (reply, error) {
 	if _, err := c.conn.Write(c.raw); err != nil {
-		return nil, "", err
+		return reply{}, err
 	}
 	res, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return nil, "", err
+		return reply{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return res, string(body), err
+	return reply{res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(body)}, err
 }
 
 func serve(tb testing.TB, handler http.Handler) string {
@@ -177,7 +184,7 @@ func BenchmarkCall(b *testing.B) {
 					wait.Go(func() {
 						for range b.N/conns + 1 {
 							start := time.Now()
-							if _, _, err := c.call(); err != nil {
+							if _, err := c.call(); err != nil {
 								b.Error(err)
 								return
 							}
@@ -207,7 +214,7 @@ func TestAllocationsPerCall(t *testing.T) { //nolint:paralleltest // it measures
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range calls {
-			if _, _, err := c.call(); err != nil {
+			if _, err := c.call(); err != nil {
 				t.Fatal(err)
 			}
 		}

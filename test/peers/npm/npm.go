@@ -56,11 +56,11 @@ func install(tb testing.TB, dir string) (string, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return "", fmt.Errorf("make cache folder: %w", err)
 	}
-	work, err := os.MkdirTemp(root, "installing-")
+	work, err := os.MkdirTemp(root, "installing-") //nolint:usetesting // renamed into place, so on the same disk
 	if err != nil {
 		return "", fmt.Errorf("make cache folder: %w", err)
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	for i, name := range files {
 		if err := os.WriteFile(filepath.Join(work, name), contents[i], 0o600); err != nil {
 			return "", fmt.Errorf("write pins: %w", err)

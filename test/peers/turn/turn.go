@@ -138,12 +138,12 @@ func grants(tools []kernel.Tool) source {
 			Capabilities: []contract.Capability{{Resource: need.Resource, Actions: []string{need.Action}, Scope: scope}},
 		}
 	}
-	list := source{
+	list := append(make(source, 0, 4+len(tools)),
 		grant("admission", need(contract.NamespaceExecution, contract.ActionInvoke, contract.AddressPath(agent)...), contract.ScopeExact),
 		grant("escalation", need(contract.NamespaceSharedOS, contract.ActionRequest, "escalation"), contract.ScopeExact),
 		grant("read", need("files", "read", "Work"), contract.ScopeDescendants),
 		grant("list", need("files", "list", "Work"), contract.ScopeDescendants),
-	}
+	)
 	for i := range tools {
 		list = append(list, grant("tool-"+strconv.Itoa(i), tools[i].Definition.RequiredCapability, contract.ScopeDescendants))
 	}
