@@ -277,6 +277,8 @@ func harnessPod(name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: world, Labels: map[string]string{"sharedos.dev/turn": name}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
+			// envtest leaves out the admission plugin that would fill this in.
+			ServiceAccountName: "default",
 			InitContainers: []corev1.Container{{
 				Name: "sharedos-bridge", Image: "bridge:1", RestartPolicy: &always,
 				VolumeMounts: []corev1.VolumeMount{{Name: "sharedos-kernel-token", MountPath: "/token"}},
