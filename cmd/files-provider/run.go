@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/sharedos-dev/operator/providers/files"
+	"github.com/sharedos-dev/operator/providers/files/fulltext"
 	"github.com/sharedos-dev/operator/providers/serve"
 )
 
@@ -18,13 +20,23 @@ func Run(ctx context.Context, opts *Options, log *slog.Logger) (err error) {
 		}
 		log.Info("Seeded", "files", copied)
 	}
-	provider, err := files.Open(files.Options{
-		Root: opts.Root, World: opts.World, ReadOnly: opts.ReadOnly, MaxRead: opts.MaxRead, MaxFile: opts.MaxFile, Log: log,
-	})
+	options := files.Options{
+		Root: opts.Root, World: opts.World, ReadOnly: opts.ReadOnly, MaxRead: opts.MaxRead, MaxFile: opts.MaxFile,
+		IndexDir: opts.IndexDir, Log: log,
+	}
+	if opts.Search {
+		options.OpenIndex = fulltext.Open
+	}
+	provider, err := files.Open(options)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var scanning sync.WaitGroup
+	scanning.Go(func() { provider.Run(ctx) })
 	defer func() {
+		cancel()
+		scanning.Wait()
 		if closing := provider.Close(); err == nil {
 			err = closing
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -129,3 +130,6 @@ func decode[T any](tb testing.TB, raw contract.Value) (v T) {
 	}
 	return v
 }
+
+// old is an instant before whatever the test does.
+func (w *world) old() time.Time { return time.Now().Add(-24 * time.Hour) }

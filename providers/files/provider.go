@@ -68,6 +68,7 @@ type Provider struct {
 
 	mu     sync.Mutex
 	trees  map[string]*tree // by world
+	opened chan struct{}    // tells Run of a new tree
 	closed bool
 }
 
@@ -115,13 +116,15 @@ func Open(opts Options) (*Provider, error) {
 	}
 	p := &Provider{
 		opts: opts, base: base, versions: newVersions(opts.Clock),
-		budget: semaphore.NewWeighted(max(readBudget, opts.MaxRead)), trees: make(map[string]*tree),
+		budget: semaphore.NewWeighted(max(readBudget, opts.MaxRead)), trees: make(map[string]*tree), opened: make(chan struct{}, 1),
 	}
 	p.actions = map[string]action{
 		plane.ActionList: {run: p.list},
 		plane.ActionStat: {run: p.stat},
 		plane.ActionRead: {run: p.read},
 		plane.ActionGrep: {run: p.grep},
+
+		plane.ActionSearch: {run: p.search},
 
 		plane.ActionCreate:  {run: p.create, writes: true, below: true},
 		plane.ActionReplace: {run: p.replace, writes: true, below: true},

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -21,6 +22,9 @@ type tree struct {
 	root  *os.Root
 	// state holds metadata and snapshots; nil when nothing may be made.
 	state *os.Root
+	// indexer is nil without search; scanned is Run's.
+	indexer *indexer
+	scanned bool
 	// mu is held shared by a writer of one file and exclusively by an operation on
 	// a whole subtree. Readers need neither: files are replaced as a whole.
 	mu    sync.RWMutex
@@ -29,14 +33,22 @@ type tree struct {
 }
 
 func (t *tree) close() error {
-	if t.state == nil {
-		return t.root.Close()
+	errs := []error{t.root.Close()}
+	if t.state != nil {
+		errs = append(errs, t.state.Close())
 	}
-	return errors.Join(t.state.Close(), t.root.Close())
+	if t.indexer != nil {
+		errs = append(errs, t.indexer.index.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // changed says that the file or folder at path is not what it was.
-func (t *tree) changed(contract.Path) {}
+func (t *tree) changed(path contract.Path) {
+	if t.indexer != nil {
+		t.indexer.mark(path)
+	}
+}
 
 // writing takes the right to write the file at path; the result gives it back.
 func (t *tree) writing(path contract.Path) (release func()) {
@@ -77,7 +89,15 @@ func (p *Provider) tree(world string) (*tree, error) {
 		_ = root.Close()
 		return nil, fmt.Errorf("open state of world: %w", err)
 	}
+	if err := p.openIndex(t); err != nil {
+		_ = t.close()
+		return nil, fmt.Errorf("open index of world: %w", err)
+	}
 	p.trees[world] = t
+	select {
+	case p.opened <- struct{}{}:
+	default:
+	}
 	return t, nil
 }
 
@@ -105,4 +125,21 @@ func (p *Provider) openState(world string) (*os.Root, error) {
 		return nil, nil
 	}
 	return state, err
+}
+
+// openIndex opens the world's index, which the library reaches by its own path.
+func (p *Provider) openIndex(t *tree) error {
+	if p.opts.OpenIndex == nil {
+		return nil
+	}
+	dir := p.opts.IndexDir
+	if dir == "" {
+		dir = filepath.Join(p.opts.Root, reserved)
+	}
+	index, err := p.opts.OpenIndex(filepath.Join(dir, t.world, "index"))
+	if err != nil {
+		return err
+	}
+	t.indexer = newIndexer(t, index)
+	return nil
 }
