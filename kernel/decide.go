@@ -103,11 +103,9 @@ func (t *Turn) belongs(need *contract.CapabilityRequirement) bool {
 func (t *Turn) searchExact(ctx context.Context, q *question, v *verdict) {
 	var few [16][]int32
 	lists := few[:0]
-	namespace, path := q.need.Resource.Namespace, q.need.Resource.Path
-	lists = t.auth.index[indexKey{namespace, q.need.Action}].covering(lists, path)
-	if q.need.Action != contract.ActionAny {
-		lists = t.auth.index[indexKey{namespace, contract.ActionAny}].covering(lists, path)
-	}
+	named, every := t.auth.index.buckets(q.need.Resource.Namespace, q.need.Action)
+	lists = named.covering(lists, q.need.Resource.Path)
+	lists = every.covering(lists, q.need.Resource.Path)
 	for position := next(lists); position >= 0; position = next(lists) {
 		if t.try(ctx, q, position, v) {
 			return
@@ -117,14 +115,9 @@ func (t *Turn) searchExact(ctx context.Context, q *question, v *verdict) {
 
 // searchOverlap tries, in order of id, every grant whose subtree meets the ceiling's.
 func (t *Turn) searchOverlap(ctx context.Context, q *question, v *verdict) {
-	namespace, path := q.need.Resource.Namespace, q.need.Resource.Path
-	var literal, wild []place
-	if b := t.auth.index[indexKey{namespace, q.need.Action}]; b != nil {
-		literal = b.all
-	}
-	if b := t.auth.index[indexKey{namespace, contract.ActionAny}]; b != nil && q.need.Action != contract.ActionAny {
-		wild = b.all
-	}
+	path := q.need.Resource.Path
+	named, every := t.auth.index.buckets(q.need.Resource.Namespace, q.need.Action)
+	literal, wild := named.places(), every.places()
 	last := int32(-1)
 	for len(literal) > 0 || len(wild) > 0 {
 		list := &literal

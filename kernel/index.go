@@ -5,15 +5,62 @@ import "github.com/sharedos-dev/operator/kernel/contract"
 // index finds the grants that could cover a requirement without looking at those
 // that cannot: by namespace and action, then down the path. Only grants that can
 // apply in this turn are in it, and only capabilities on the context's own resources.
-type index map[indexKey]*bucket
+type index map[string]*plane
 
-type indexKey struct{ namespace, action string }
+// plane holds the buckets of one namespace. Either may be nil.
+type plane struct {
+	byAction map[string]*bucket
+	any      *bucket // of capabilities for every action
+}
+
+// buckets returns those that may hold a capability for the action: by its name, and
+// for every action. Asking for every action asks for that name alone.
+func (ix index) buckets(namespace, action string) (literal, wild *bucket) {
+	p := ix[namespace]
+	switch {
+	case p == nil:
+		return nil, nil
+	case action == contract.ActionAny:
+		return p.any, nil
+	default:
+		return p.byAction[action], p.any
+	}
+}
+
+// bucket returns the bucket of an action, making it if need be.
+func (ix index) bucket(namespace, action string) *bucket {
+	p := ix[namespace]
+	if p == nil {
+		p = &plane{byAction: make(map[string]*bucket, 1)}
+		ix[namespace] = p
+	}
+	if action == contract.ActionAny {
+		if p.any == nil {
+			p.any = &bucket{}
+		}
+		return p.any
+	}
+	b := p.byAction[action]
+	if b == nil {
+		b = &bucket{}
+		p.byAction[action] = b
+	}
+	return b
+}
 
 // bucket holds the capabilities of one namespace and action.
 type bucket struct {
 	root node
-	// all lists the capabilities in grant order, for the overlap test of discovery.
+	// all is for the overlap test of discovery, in grant order.
 	all []place
+}
+
+// places lists the capabilities in grant order.
+func (b *bucket) places() []place {
+	if b == nil {
+		return nil
+	}
+	return b.all
 }
 
 // node is one path. Both lists hold positions of grants, ascending and unique.
@@ -50,12 +97,7 @@ func newIndex(grants []grant, ac *contract.AccessContext) index {
 }
 
 func (ix index) add(position int32, action string, c *contract.Capability) {
-	key := indexKey{c.Resource.Namespace, action}
-	b := ix[key]
-	if b == nil {
-		b = &bucket{}
-		ix[key] = b
-	}
+	b := ix.bucket(c.Resource.Namespace, action)
 	b.all = append(b.all, place{position, c.Resource.Path, c.Scope})
 	n := &b.root
 	for _, segment := range c.Resource.Path {

@@ -57,7 +57,7 @@ func (c *checks) nested(field string, err error) {
 
 // text checks a trimmed string of 1 to limit code points.
 func (c *checks) text(field, s string, limit int) {
-	if c.err != nil {
+	if c.err != nil || plainText(s, limit) {
 		return
 	}
 	if !trimmed(s) {
@@ -65,6 +65,15 @@ func (c *checks) text(field, s string, limit int) {
 		return
 	}
 	c.length(field, s, 1, limit)
+}
+
+// plainText recognises in one pass what nearly every text is: ASCII within the
+// limit, without white space at its ends.
+func plainText(s string, limit int) bool {
+	if s == "" || len(s) > limit || s[0] <= ' ' || s[len(s)-1] <= ' ' {
+		return false
+	}
+	return isASCII(s)
 }
 
 func (c *checks) length(field, s string, low, high int) {
