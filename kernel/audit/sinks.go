@@ -12,11 +12,15 @@ import (
 // Memory keeps events in memory, for tests and short-lived programs. The zero
 // value is ready to use.
 type Memory struct {
-	mu     sync.Mutex
-	events []Event
+	mu sync.Mutex
+	// chunks hold the events in order; none is copied again when more arrive.
+	chunks [][]Event
 	// Fail, when set, is asked before an event is kept; its error is returned.
 	Fail func(e Event) error
 }
+
+// chunk is how many events [Memory] makes room for at a time.
+const chunk = 64
 
 // Record implements [Sink].
 func (m *Memory) Record(_ context.Context, e Event) error {
@@ -27,7 +31,12 @@ func (m *Memory) Record(_ context.Context, e Event) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.events = append(m.events, e)
+	last := len(m.chunks) - 1
+	if last < 0 || len(m.chunks[last]) == chunk {
+		m.chunks = append(m.chunks, make([]Event, 0, chunk))
+		last++
+	}
+	m.chunks[last] = append(m.chunks[last], e)
 	return nil
 }
 
@@ -35,14 +44,14 @@ func (m *Memory) Record(_ context.Context, e Event) error {
 func (m *Memory) Events() []Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.events)
+	return slices.Concat(m.chunks...)
 }
 
 // Reset forgets what was kept.
 func (m *Memory) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.events = nil
+	m.chunks = nil
 }
 
 // Writer writes one event per line of canonical JSON, for standard output.

@@ -33,6 +33,7 @@ type Execution struct {
 	stops      []func() bool
 	events     []contract.ExecutionEvent
 	sequence   int64
+	scratch    []byte // where the data of an event is put together
 	usage      Usage
 	steps      map[int64]struct{}
 	observed   int
@@ -163,6 +164,11 @@ func (x *Execution) emit(kind contract.EventType, data map[string]any) {
 	if err != nil {
 		raw = []byte("{}") // unreachable: data holds strings, numbers and checked JSON
 	}
+	x.emitRaw(kind, raw)
+}
+
+// emitRaw is emit of data that is JSON already.
+func (x *Execution) emitRaw(kind contract.EventType, raw []byte) {
 	e := contract.ExecutionEvent{
 		Version: contract.Version, EventID: x.env.k.NewID(), ExecutionID: x.req.ExecutionID,
 		TraceID: x.ac.TraceID, Sequence: x.sequence, Type: kind, Data: raw, OccurredAt: x.now(),

@@ -1,9 +1,13 @@
 package envelope
 
 import (
+	"bytes"
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/kernel/canonical"
 	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
@@ -86,11 +90,13 @@ func (x *Execution) shut() string {
 
 // requested emits tool.requested. The caller holds the lock.
 func (x *Execution) requested(call *contract.ToolCall, step *int64) {
-	data := map[string]any{"callId": cut(call.ID, contract.MaxIdentifier), "tool": cut(call.Tool, contract.MaxIdentifier)}
+	data := appendText(append(x.scratch[:0], '{'), "callId", call.ID)
 	if step != nil {
-		data["step"] = *step
+		data = strconv.AppendInt(append(data, `,"step":`...), *step, 10)
 	}
-	x.emit(contract.EventToolRequested, data)
+	data = append(appendText(append(data, ','), "tool", call.Tool), '}')
+	x.scratch = data
+	x.emitRaw(contract.EventToolRequested, bytes.Clone(data))
 }
 
 // budget spends one call and its step, or says what is used up. The caller holds
@@ -160,13 +166,21 @@ func (x *Execution) completed(ctx context.Context, report kernel.Report, running
 }
 
 func (x *Execution) emitCompleted(r *contract.ToolResult) {
-	data := map[string]any{
-		"callId": cut(r.CallID, contract.MaxIdentifier), "tool": cut(r.Tool, contract.MaxIdentifier), "status": r.Status,
-	}
+	data := appendText(append(x.scratch[:0], '{'), "callId", r.CallID)
 	if r.Error != nil {
-		data["code"] = r.Error.Code
+		data = appendText(append(data, ','), "code", r.Error.Code)
 	}
-	x.emit(contract.EventToolCompleted, data)
+	data = appendText(append(data, ','), "status", string(r.Status))
+	data = append(appendText(append(data, ','), "tool", r.Tool), '}')
+	x.scratch = data
+	x.emitRaw(contract.EventToolCompleted, bytes.Clone(data))
+}
+
+// appendText appends a member whose value a caller may have chosen: bounded, and
+// valid whatever it was. Two events of every call are written this way.
+func appendText(dst []byte, name, value string) []byte {
+	dst = append(canonical.AppendString(dst, name), ':')
+	return canonical.AppendString(dst, strings.ToValidUTF8(cut(value, contract.MaxIdentifier), "\uFFFD"))
 }
 
 func (x *Execution) discarded(r *contract.ToolResult) contract.ToolResult {
