@@ -48,6 +48,7 @@ UNIT_MODULES := $(call present,images tools test/localcluster test/peers example
 # Packages of the root module whose tests want a Kubernetes API server.
 SERVER_PACKAGES := /(test/integration|injection|controllers)(/|$$)
 
+# Results of tests that read manifests are not cached: Go does not see what helm reads.
 # $(call suite,NAME,FOLDER,FLAGS) runs the tests of a module and keeps their record.
 suite = cd $(2) && $(GOTESTSUM) --format=pkgname --format-hide-empty-pkg --jsonfile=$(RESULTS)/$(1).json -- $(3) $(TEST)
 
@@ -160,8 +161,8 @@ test-unit: $(GOTESTSUM) ## Tests that need nothing but this machine.
 test-integration: $(GOTESTSUM) $(HELM) ## Tests on a real kube-apiserver and etcd, which are built the first time.
 	@mkdir -p $(RESULTS)
 	@eval "$$($(LOCALCLUSTER) env --only-assets)"; export HELM=$(HELM); \
-	($(call suite,integration,$(ROOT),$(RACE) -timeout=20m $$(go list ./... | grep -E '$(SERVER_PACKAGES)'))); \
-	($(call suite,chart,$(ROOT)/test/chart,-timeout=20m ./...))
+	($(call suite,integration,$(ROOT),$(RACE) -count=1 -timeout=20m $$(go list ./... | grep -E '$(SERVER_PACKAGES)'))); \
+	($(call suite,chart,$(ROOT)/test/chart,-count=1 -timeout=20m ./...))
 
 # A local cluster needs root on Linux. Elsewhere, and with CLUSTER=current, the tests
 # use the cluster that kubectl talks to; without either they are skipped, loudly.
@@ -234,7 +235,7 @@ include tools/generate.mk
 .PHONY: generate-rbac sync-chart generated
 manifests: generate-rbac sync-chart
 
-# Markers are in config/rbac; a package of controllers may add its own beside its code.
+# Markers are beside the controllers, and in config/rbac for what belongs to none.
 RBAC_PACKAGES := $(wildcard config/rbac controllers injection sessions manager)
 generate-rbac:
 	$(TOOL) controller-gen rbac:roleName=sharedos-manager $(foreach p,$(RBAC_PACKAGES),paths=./$(p)/...) output:rbac:dir=config/rbac

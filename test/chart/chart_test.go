@@ -206,4 +206,8 @@ func TestManagerOwnedFieldsAreAbsent(t *testing.T) {
 	if kernel.Spec.Selector != nil {
 		t.Errorf("the kernel Service has the selector %v; its EndpointSlice is the leader's", kernel.Spec.Selector)
 	}
+	// The leader's EndpointSlice and the bridges name exactly this port.
+	if p := kernel.Spec.Ports[0]; len(kernel.Spec.Ports) != 1 || p.Name != "https" || p.Port != 8444 || p.TargetPort.IntVal != 8444 {
+		t.Errorf("the kernel Service has the ports %+v, want https, 8444 inside and outside", kernel.Spec.Ports)
+	}
 }
