@@ -35,7 +35,7 @@ type verdict struct {
 	grant    int32 // position of the grant that allowed, else -1
 	consumed bool
 	missing  string // port that a needed check lacked
-	cause    string // the first fault of a delegation chain
+	cause    string // the chain's fault that was reported, of the first grant with it
 	worst    reason
 	rejected rejections
 }
@@ -87,6 +87,9 @@ func (t *Turn) decide(ctx context.Context, q *question) verdict {
 	}
 	if v.code == "" {
 		v.code = v.worst.code()
+	}
+	if v.code != contract.CodeDelegationChainUnverified && v.code != contract.CodeDelegationChainInvalid {
+		v.cause = "" // another grant's, which did not decide
 	}
 	return v
 }
@@ -164,7 +167,7 @@ func (t *Turn) try(ctx context.Context, q *question, position int32, v *verdict)
 func (t *Turn) standsUp(ctx context.Context, q *question, g *grant, v *verdict) reason {
 	if g.ParentGrantID != "" {
 		if fault := t.walkChain(ctx, &g.Grant, q.now); fault.why != 0 {
-			if v.cause == "" || fault.why == reasonUnverified {
+			if fault.why.severity() > v.worst.severity() {
 				v.cause = fault.name
 			}
 			if fault.name == faultResolverUnavailable {

@@ -33,6 +33,8 @@ type naive struct {
 
 type answer struct {
 	code, grant, missing string
+	cause                string
+	causes               map[string]string // the first fault by code
 	consumed             bool
 	rejected             []audit.RejectedGrant
 }
@@ -47,7 +49,7 @@ func (n *naive) decide(need contract.CapabilityRequirement, now time.Time, mode 
 	grants := slices.Clone(n.grants)
 	sort.Slice(grants, func(i, j int) bool { return grants[i].ID < grants[j].ID })
 
-	var out answer
+	out := answer{causes: map[string]string{}}
 	seen := map[string]bool{}
 	for _, g := range grants {
 		reason, code := n.judge(g, need, now, mode, &out)
@@ -71,7 +73,16 @@ func (n *naive) decide(need contract.CapabilityRequirement, now time.Time, mode 
 			out.code = code
 		}
 	}
+	out.cause = out.causes[out.code]
 	return out
+}
+
+// chainFault notes the fault of a delegation and returns what it stands for.
+func (out *answer) chainFault(fault, code string) (string, string) {
+	if _, known := out.causes[code]; !known {
+		out.causes[code] = fault
+	}
+	return "delegation", code
 }
 
 // judge returns the first failing condition of one grant and the code it stands
@@ -100,15 +111,15 @@ func (n *naive) judge(g contract.Grant, need contract.CapabilityRequirement, now
 		return "capability", none
 	}
 	if g.ParentGrantID != "" {
-		switch n.chain(g, now) {
+		switch fault := n.chain(g, now); fault {
 		case "":
 		case "resolver_unavailable":
 			out.missing = "delegationResolver"
-			return "delegation", "delegation_chain_unverified"
+			return out.chainFault(fault, "delegation_chain_unverified")
 		case "parent_not_found", "resolver_failed":
-			return "delegation", "delegation_chain_unverified"
+			return out.chainFault(fault, "delegation_chain_unverified")
 		default:
-			return "delegation", "delegation_chain_invalid"
+			return out.chainFault(fault, "delegation_chain_invalid")
 		}
 	}
 	if n.ceilingFails[g.ID] {

@@ -96,7 +96,7 @@ func (ks *kernels) compare(ctx context.Context, n *naive, r *rand.Rand, seen map
 		got := turn.Decide(ctx, need, now, mode)
 		seen[want.code]++
 		if got.Code != want.code || got.Grant != want.grant || got.Missing != want.missing ||
-			got.Consumed != want.consumed || !slices.Equal(got.Rejected, want.rejected) {
+			got.Consumed != want.consumed || got.Cause != want.cause || !slices.Equal(got.Rejected, want.rejected) {
 			return fmt.Sprintf("need %+v mode %d now %v\nwant %+v\ngot  %+v\n%s\ngrants %+v\nancestors %+v",
 				need, mode, now, want, got, cmp.Diff(want.rejected, got.Rejected), n.grants, n.ancestors)
 		}
@@ -181,7 +181,7 @@ func randomWorld(r *rand.Rand) *naive {
 		spent: map[string]int64{}, ancestors: map[string]contract.Grant{},
 		ceilingDenies: map[string]bool{}, ceilingFails: map[string]bool{}, unverified: map[string]bool{},
 	}
-	for i := range r.IntN(6) {
+	for i := range r.IntN(8) {
 		id := fmt.Sprintf("g%d", i)
 		g := randomGrant(r, id)
 		if rarely(r, 2) {
