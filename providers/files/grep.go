@@ -10,6 +10,7 @@ import (
 
 	"github.com/sharedos-dev/operator/kernel/contract"
 	plane "github.com/sharedos-dev/operator/planes/files"
+	"github.com/sharedos-dev/operator/providers/internal/nofollow"
 )
 
 // Bounds of one answer of files.grep.
@@ -239,7 +240,7 @@ func (w *grepWalk) folder(ctx context.Context, f *folder, path contract.Path) er
 
 func (w *grepWalk) enter(ctx context.Context, f *folder, name string, path contract.Path) error {
 	sub, err := child(f.dir, name)
-	if missing(err) || errors.Is(err, errMoved) {
+	if missing(err) || errors.Is(err, nofollow.ErrMoved) {
 		return nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/providers/internal/nofollow"
 )
 
 const (
@@ -176,7 +177,7 @@ func (x *indexer) present(ctx context.Context, path contract.Path) (map[string]s
 		return nil
 	}
 	info, err := x.tree.lstat(path)
-	if missing(err) || errors.Is(err, errMoved) {
+	if missing(err) || errors.Is(err, nofollow.ErrMoved) {
 		return now, nil
 	}
 	if err != nil {

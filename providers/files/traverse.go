@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/providers/internal/nofollow"
 )
 
 // leaf is a regular file that a walk came to. dir is open during the visit only.
@@ -61,7 +62,7 @@ func walk(ctx context.Context, dir *os.Root, path contract.Path, visit func(leaf
 // into opens a folder for the time of use. One that vanished is passed over.
 func into(dir *os.Root, name string, use func(sub *os.Root) error) error {
 	sub, err := child(dir, name)
-	if missing(err) || errors.Is(err, errMoved) {
+	if missing(err) || errors.Is(err, nofollow.ErrMoved) {
 		return nil
 	}
 	if err != nil {

@@ -2,74 +2,30 @@ package files
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
 	plane "github.com/sharedos-dev/operator/planes/files"
+	"github.com/sharedos-dev/operator/providers/internal/nofollow"
 )
 
-// errMoved is the error of a name that changed while it was opened.
-var errMoved = errors.New("entry changed while it was opened")
-
-// attempts is how often an entry is opened that others keep replacing.
-const attempts = 64
-
-// child opens the folder called name in parent. It is the folder that was looked
-// at, reached through no symbolic link: what a racing change put in its place is
-// another inode, which is looked at anew.
+// child opens the folder called name in parent through no symbolic link.
 func child(parent *os.Root, name string) (*os.Root, error) {
-	for range attempts {
-		seen, err := parent.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !seen.IsDir() {
-			return nil, fail(plane.CodeNotADirectory, "A part of the path is not a folder.")
-		}
-		dir, err := parent.OpenRoot(name)
-		if err != nil {
-			return nil, err
-		}
-		now, err := dir.Stat(".")
-		if err == nil && os.SameFile(seen, now) {
-			return dir, nil
-		}
-		_ = dir.Close()
-		if err != nil {
-			return nil, fmt.Errorf("open folder: %w", err)
-		}
+	dir, err := nofollow.Dir(parent, name)
+	if errors.Is(err, nofollow.ErrNotDirectory) {
+		return nil, fail(plane.CodeNotADirectory, "A part of the path is not a folder.")
 	}
-	return nil, fmt.Errorf("open folder: %w", errMoved)
+	return dir, err
 }
 
 // regular opens the file called name in parent for reading, under the same promise.
 func regular(parent *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	for range attempts {
-		seen, err := parent.Lstat(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !seen.Mode().IsRegular() {
-			return nil, nil, fail(plane.CodeNotAFile, "What is at this path is not a file.")
-		}
-		// Not blocking: a pipe that took the file's place must not hold us up.
-		f, err := parent.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		now, err := f.Stat()
-		if err == nil && os.SameFile(seen, now) {
-			return f, now, nil
-		}
-		_ = f.Close()
-		if err != nil {
-			return nil, nil, fmt.Errorf("open file: %w", err)
-		}
+	f, info, err := nofollow.File(parent, name)
+	if errors.Is(err, nofollow.ErrNotFile) {
+		return nil, nil, fail(plane.CodeNotAFile, "What is at this path is not a file.")
 	}
-	return nil, nil, fmt.Errorf("open file: %w", errMoved)
+	return f, info, err
 }
 
 // folder opens the folder at path below t's root. The caller closes it.
