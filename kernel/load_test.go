@@ -219,6 +219,12 @@ func TestResumeNeverGainsAGrant(t *testing.T) {
 	if diff := cmp.Diff(kerneltest.New(kept).Turn(t).AuthorityHash(), turn.AuthorityHash()); diff != "" {
 		t.Errorf("hash of what is left: %s", diff)
 	}
+	if ref, err := kernel.ReferenceTo(changed); err != nil || ref != held[0] {
+		t.Errorf("reference to a grant: %+v, %v; want %+v", ref, err, held[0])
+	}
+	if _, err := kernel.ReferenceTo(readGrant("odd").Metadata(`{"a":1,"a":2}`).Obj()); err == nil {
+		t.Error("a grant that cannot be hashed has a reference")
+	}
 	none, err := k.ResumeTurn(t.Context(), w.Context(), nil)
 	if err != nil || len(none.Grants()) != 0 {
 		t.Errorf("resuming with nothing held: %v, %v", none.Grants(), err)

@@ -71,6 +71,15 @@ func TestKeysSortByCodeUnits(t *testing.T) {
 	}
 }
 
+func TestEscapes(t *testing.T) {
+	t.Parallel()
+	in := `{"a":["\u0000\u0001\b\t\n\u000b\f\r\u001f\"\\\/\u007f\u2028<>&"],"b":[1,{"c":null}]}`
+	want := "{\"a\":[\"\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f\\\"\\\\/\u007f\u2028<>&\"],\"b\":[1,{\"c\":null}]}"
+	if got, err := canonical.Transform([]byte(in)); err != nil || string(got) != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
 func TestRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{``, `{"a":1,"a":2}`, `"\ud800"`, `1e400`, `[1,]`, "\"\xff\"", `{} {}`} {

@@ -90,6 +90,7 @@ type outer struct {
 	Custom  *custom         `json:"custom,omitempty"`
 	Plain   string          `json:",omitempty"`
 	Ignored string          `json:"-"`
+	Bytes   []byte          `json:"bytes,omitempty"`
 	hidden  string
 	Float   float64 `json:"float,omitempty"`
 }
@@ -111,14 +112,14 @@ func TestUnmarshal(t *testing.T) {
 	t.Parallel()
 	var got outer
 	in := `{"id":"x","inner":{"path":["a"],"count":16.0,"table":{"k":9007199254740993}},"list":[],"raw":{ "A":1,"a":12345678901234567890 },` +
-		`"any":[1.50,"s",null,true,{"k":[]}],"number":1e3,"flag":true,"custom":"ok","Plain":"p"}`
+		`"any":[1.50,"s",null,true,{"k":[]}],"number":1e3,"flag":true,"custom":"ok","Plain":"p","bytes":"AP8="}`
 	if err := strictjson.Unmarshal([]byte(in), &got, strictjson.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := outer{
 		ID: "x", Inner: &inner{Path: []string{"a"}, Count: 16, Table: map[string]int64{"k": 9007199254740993}}, List: []inner{},
 		Raw: json.RawMessage(`{ "A":1,"a":12345678901234567890 }`),
-		Any: []any{json.Number("1.50"), "s", nil, true, map[string]any{"k": []any{}}}, Number: "1e3", Flag: true, Custom: &custom{`"ok"`}, Plain: "p",
+		Any: []any{json.Number("1.50"), "s", nil, true, map[string]any{"k": []any{}}}, Number: "1e3", Flag: true, Custom: &custom{`"ok"`}, Plain: "p", Bytes: []byte{0, 255},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outer{}, custom{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -137,6 +138,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{`{"id":"x","inner":{"path":[],"table":[]}}`, "type", "inner.table"}, {`{"id":"x","inner":{"path":[],"table":{"k":"v"}}}`, "type", "inner.table.k"},
 		{`{"id":"x","raw":{"a":1,"a":2}}`, "duplicate_key", "raw"}, {`{"id":"x","flag":"true"}`, "type", "flag"}, {`{"id":"x","number":"1"}`, "type", "number"},
 		{`{"id":"x","custom":"bad"}`, "type", "custom"}, {`{"id":"x","custom":"typed"}`, "value", "custom.deep"}, {`{"id":"x","Ignored":"y"}`, "unknown_field", "Ignored"},
+		{`{"id":"x","bytes":"AP8"}`, "type", "bytes"}, {`{"id":"x","bytes":"AP9="}`, "type", "bytes"}, {`{"id":"x","bytes":[0]}`, "type", "bytes"},
 		{`{"id":"x","hidden":"y"}`, "unknown_field", "hidden"}, {`{"id":"x","float":1}`, "type", "float"}, {`nope`, "syntax", ""},
 	}
 	for _, tt := range tests {

@@ -60,6 +60,9 @@ var (
 	ErrClosed = errors.New("audit log is closed")
 	ErrFailed = errors.New("audit log has failed")
 	ErrLocked = errors.New("audit log is in use by another process")
+	// ErrTooLarge refuses one event that the verifier would not read back; the log
+	// goes on.
+	ErrTooLarge = errors.New("audit event is too large")
 )
 
 // Open opens or creates the log in dir, verifies all of it, and removes an
@@ -171,6 +174,9 @@ func (l *Log) enqueue(e *audit.Event) (*batch, error) {
 	data, err := e.AppendJSON(make([]byte, 0, 768))
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > maxEvent {
+		return nil, ErrTooLarge
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

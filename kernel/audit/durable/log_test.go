@@ -311,8 +311,17 @@ func TestEventThatCannotBeWrittenIsRefused(t *testing.T) {
 	if err := l.Record(t.Context(), bad); err == nil {
 		t.Error("malformed metadata was recorded")
 	}
+	bad.Metadata = contract.Object(`{"a":"` + strings.Repeat("x", maxRecord) + `"}`)
+	if err := l.Record(t.Context(), bad); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an event that could not be read back: %v", err)
+	}
+	bad.Metadata = contract.Object(`{"a":"` + strings.Repeat("x", maxEvent-1024) + `"}`)
+	if err := l.Record(t.Context(), bad); err != nil {
+		t.Errorf("the largest event: %v", err)
+	}
 	record(t, l, "good")
 	mustClose(t, l)
+	verified(t, l.dir, 2)
 }
 
 func BenchmarkRecordGrouped(b *testing.B) {

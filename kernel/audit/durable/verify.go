@@ -12,6 +12,9 @@ import (
 // ids of 256 characters fit.
 const maxRecord = 8 << 20
 
+// maxEvent leaves room for what a record adds to its event.
+const maxEvent = maxRecord - 1024
+
 // DamageError names the first record that is not as it was written.
 type DamageError struct {
 	// Segment is the file; Line counts from 1, and 0 means the file as a whole.
