@@ -165,7 +165,8 @@ test-integration: $(GOTESTSUM) $(HELM) ## Tests on a real kube-apiserver and etc
 	($(call suite,chart,$(ROOT)/test/chart,-count=1 -timeout=20m ./...))
 
 # A local cluster needs root on Linux. Elsewhere, and with CLUSTER=current, the tests
-# use the cluster that kubectl talks to; without either they are skipped, loudly.
+# use the cluster that kubectl talks to; without either they are skipped, loudly. The
+# tests start the local cluster and load the images themselves.
 .PHONY: test-e2e e2e
 test-e2e: $(GOTESTSUM) $(HELM) images ## Tests with real pods, on the local cluster or with CLUSTER=current.
 	@mkdir -p $(RESULTS)
@@ -178,11 +179,6 @@ test-e2e: $(GOTESTSUM) $(HELM) images ## Tests with real pods, on the local clus
 		[ "$${SHAREDOS_FORBID_SKIP:-}" != 1 ] || exit 1; \
 		exit 0; \
 	fi; \
-	if [ "$$CLUSTER" = local ]; then \
-		$(LOCALCLUSTER) up >/dev/null; \
-		eval "$$($(LOCALCLUSTER) env)"; \
-		$(LOCALCLUSTER) load $(ROOT)/dist/images/*.tar; \
-	fi; \
 	$(call suite,e2e,$(ROOT)/test/e2e,-count=1 -timeout=40m ./...)
 e2e: test-e2e ## The same as test-e2e.
 
@@ -190,7 +186,6 @@ e2e: test-e2e ## The same as test-e2e.
 test-harnesses: $(GOTESTSUM) ## Tests with the real agents' programs, where test/harness has them.
 	@mkdir -p $(RESULTS)
 	@if [ ! -f test/harness/go.mod ]; then echo 'no module test/harness: nothing to test' >&2; exit 0; fi; \
-	if [ -f test/harness/package-lock.json ]; then (cd test/harness && npm ci --no-audit --no-fund); fi; \
 	$(call suite,harnesses,$(ROOT)/test/harness,-count=1 -timeout=30m ./...)
 
 # Reads the records of all suites once more, so that the last lines are about all of
