@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
-	"github.com/sharedos-dev/operator/kernel/canonical"
+	"github.com/sharedos-dev/operator/mcp"
 )
 
 // EgressTarget is the kernel service as a NetworkPolicy sees it: after address
@@ -55,24 +55,30 @@ func PolicyMode(p *v1alpha1.ToolPolicy) v1alpha1.ToolPolicyMode {
 
 // policyHash is the hash of the effective tool policy.
 func policyHash(p *v1alpha1.ToolPolicy) (string, error) {
-	effective := map[string]any{
-		"mode": PolicyMode(p), "managedMcp": []v1alpha1.Identifier{"sharedos"},
-		"harnessLocal": []v1alpha1.Identifier{}, "externalDirect": []v1alpha1.Identifier{},
-	}
+	var declared mcp.ToolPolicy
 	if p != nil {
-		for key, list := range map[string][]v1alpha1.Identifier{
-			"managedMcp": p.ManagedMCP, "harnessLocal": p.HarnessLocal, "externalDirect": p.ExternalDirect,
-		} {
-			if len(list) > 0 {
-				effective[key] = list
-			}
+		declared = mcp.ToolPolicy{
+			Mode: mcp.PolicyMode(p.Mode), ManagedMCP: names(p.ManagedMCP),
+			HarnessLocal: names(p.HarnessLocal), ExternalDirect: names(p.ExternalDirect),
 		}
 	}
-	hash, err := canonical.Hash(effective)
+	effective, err := mcp.NewToolPolicy(declared)
+	if err != nil {
+		return "", fmt.Errorf("complete the tool policy: %w", err)
+	}
+	hash, err := mcp.PolicyHash(effective)
 	if err != nil {
 		return "", fmt.Errorf("hash the tool policy: %w", err)
 	}
 	return hash, nil
+}
+
+func names(in []v1alpha1.Identifier) []string {
+	out := make([]string, 0, len(in))
+	for _, name := range in {
+		out = append(out, string(name))
+	}
+	return out
 }
 
 // EgressPolicy is the NetworkPolicy of one Turn's pod. It is pure.

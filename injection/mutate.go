@@ -41,8 +41,9 @@ const (
 	tokenExpirySeconds = 3600
 	sidecarUID         = 65532
 	sidecarBinary      = "/bridge-sidecar"
-	// startupFailures bounds the wait for the kernel: one probe a second.
-	startupFailures = 300
+	// startupFailures bounds the wait for the kernel. A probe waits up to three
+	// seconds for the bridge, so this is five minutes.
+	startupFailures = 100
 )
 
 // Mutate adds the sidecar and its volumes to the pod. Applied again to its own

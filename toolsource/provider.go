@@ -12,6 +12,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/planes/files"
+	"github.com/sharedos-dev/operator/planes/repo"
 	"github.com/sharedos-dev/operator/translate"
 )
 
@@ -96,6 +97,7 @@ func Plane(n *v1alpha1.ToolNamespace, connection kernel.ResourceProvider) []kern
 	case v1alpha1.PlaneFiles:
 		tools = files.Tools(connection)
 	case v1alpha1.PlaneRepo:
+		tools = repo.Tools(connection)
 	}
 	for i := range tools {
 		tools[i].Definition.Namespace = n.Name

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 )
 
 // connection is the one server of an .mcp.json file.
@@ -58,4 +60,25 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(name, value)
 	}
 	return w.next.RoundTrip(r)
+}
+
+// tokenClaims are the claims of an execution token that a reader may compare. They
+// are not secret; the signature is left alone.
+type tokenClaims struct {
+	ExecutionID string `json:"executionId"`
+	CatalogHash string `json:"catalogHash"`
+}
+
+// claims reads the bearer's claims, or nothing when it has none.
+func (c connection) claims() *tokenClaims {
+	payload, _, _ := strings.Cut(strings.TrimPrefix(c.Headers["Authorization"], "Bearer "), ".")
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return nil
+	}
+	var claims tokenClaims
+	if json.Unmarshal(raw, &claims) != nil || claims.CatalogHash == "" {
+		return nil
+	}
+	return &claims
 }

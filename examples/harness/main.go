@@ -59,6 +59,7 @@ func work(ctx context.Context, getenv func(string) string, report *report, stder
 	if err != nil {
 		return 0, err
 	}
+	report.Token = endpoint.claims()
 	agent, err := connect(ctx, endpoint, stderr)
 	if err != nil {
 		return 0, err

@@ -9,12 +9,14 @@ import (
 
 // report is what the program prints.
 type report struct {
-	CatalogHash string        `json:"catalogHash,omitempty"`
-	ExecutionID string        `json:"executionId,omitempty"`
-	Tools       []string      `json:"tools"`
-	Calls       []callReport  `json:"calls"`
-	Probe       []probeReport `json:"probe,omitempty"`
-	Error       string        `json:"error,omitempty"`
+	CatalogHash string `json:"catalogHash,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"`
+	// Token is what the connection's bearer says for itself, without its signature.
+	Token *tokenClaims  `json:"token,omitempty"`
+	Tools []string      `json:"tools"`
+	Calls []callReport  `json:"calls"`
+	Probe []probeReport `json:"probe,omitempty"`
+	Error string        `json:"error,omitempty"`
 }
 
 // callReport is one call and its answer. Status is succeeded, denied or failed, or

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,10 +104,14 @@ func TestStolenExecutionToken(t *testing.T) {
 	}
 }
 
-// attackerPod is an ordinary pod beside the harness.
+// attackerPod is a pod beside the harness that has a token for the kernel of its
+// own. Nothing keeps a pod that runs no Turn from mounting one; it opens no door.
 func attackerPod(t *testing.T, w *kit.World) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attacker"}, Spec: w.PodSpec()}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: bridge.Audience, Path: "token"}}},
+	}}}}
 	must(t, cluster.Client.Create(t.Context(), pod))
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := cluster.Client.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: pod.Name}, pod)
@@ -150,7 +155,7 @@ func podToken(t *testing.T, namespace, pod string, uid v1alpha1.UID) string {
 func invoke(t *testing.T, podToken, executionToken string) (int, string) {
 	t.Helper()
 	return post(t, bridge.PathInvoke, podToken, executionToken, bridge.InvokeRequest{
-		CallID: "call-" + rest.DefaultKubernetesUserAgent(), Tool: "files.read",
+		CallID: "e2e-" + strconv.FormatInt(time.Now().UnixNano(), 36), Tool: "files.read",
 		Arguments: contract.Object(`{"path":["Work","atlas","status.md"]}`),
 	})
 }
