@@ -6,6 +6,6 @@ import "encoding/base64"
 func SignForTest(raw, secret []byte) string {
 	payload := base64.RawURLEncoding.EncodeToString(raw)
 	var mac [signatureLength]byte
-	sign(&mac, payload, secret)
+	sign(&mac, []byte(payload), secret)
 	return payload + "." + string(mac[:])
 }

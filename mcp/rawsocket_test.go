@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -340,5 +341,32 @@ func TestSlowCallIsNotASlowClient(t *testing.T) {
 				t.Fatalf("status %d (%v)", res.StatusCode, err)
 			}
 		}
+	}
+}
+
+// TestSlowCallKeepsItsRequest: the limit of reading a body is over once it is read;
+// a long call does not end the request's context for whoever stands around it.
+func TestSlowCallKeepsItsRequest(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.answer = func(_ context.Context, call mcp.Invocation) (contract.ToolResult, error) {
+		<-time.After(150 * time.Millisecond) // longer than the limit
+		return succeed(call, `{"hits":[]}`), nil
+	}
+	handler, err := mcp.NewHTTPHandler(mcp.HTTPOptions{Server: newServer(t, mcp.ServerOptions{Invoker: f}), ReadTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	around := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r)
+		ended <- r.Context().Err()
+	}))
+	defer around.Close()
+	if got := send(t, http.MethodPost, around.URL+"/mcp", callBody, jsonType); got.body != called {
+		t.Errorf("status %d, body %s", got.status, got.body)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the request's context ended: %v", err)
 	}
 }

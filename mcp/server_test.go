@@ -433,3 +433,52 @@ func TestSpans(t *testing.T) {
 		t.Errorf("frames (-want +got):\n%s", diff)
 	}
 }
+
+// TestUnsortedCatalogue: the list is in name order, whatever the invoker's.
+func TestUnsortedCatalogue(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, plainTool("b"), plainTool("a"))
+	f := &fake{catalogue: c}
+	got := string(newServer(t, mcp.ServerOptions{Invoker: f}).Handle(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))
+	if a, b := strings.Index(got, `"name":"a"`), strings.Index(got, `"name":"b"`); a < 0 || b < a {
+		t.Errorf("list %s", got)
+	}
+	if f.catalogue.Tools[0].Name != "b" {
+		t.Error("the invoker's own list was reordered")
+	}
+}
+
+// TestBrokenSchema: a schema that is no JSON is never sent on.
+func TestBrokenSchema(t *testing.T) {
+	t.Parallel()
+	for _, edit := range []func(*contract.PublishedTool){
+		func(tool *contract.PublishedTool) { tool.InputSchema = contract.Object(`{"a"`) },
+		func(tool *contract.PublishedTool) { tool.OutputSchema = contract.Object(`{"a"`) },
+	} {
+		tool := searchTool()
+		edit(&tool)
+		f := &fake{catalogue: contract.Catalogue{ExecutionID: "e", CatalogHash: "h", Tools: []contract.PublishedTool{tool}}}
+		got := string(newServer(t, mcp.ServerOptions{Invoker: f}).Handle(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))
+		if diff := cmp.Diff(rpc("1", -32603, "Internal error"), got); diff != "" {
+			t.Errorf("list (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestListFollowsTheCatalogue: what is listed is what the invoker has now.
+func TestListFollowsTheCatalogue(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	server := newServer(t, mcp.ServerOptions{Invoker: f})
+	list := func() string {
+		return string(server.Handle(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))
+	}
+	first := list()
+	if second := list(); second != first {
+		t.Errorf("the same catalogue is listed in two ways")
+	}
+	f.catalogue = catalogueOf(t, plainTool("files.stat"))
+	if third := list(); !strings.Contains(third, "files.stat") || strings.Contains(third, "files.read") {
+		t.Errorf("list %s", third)
+	}
+}
