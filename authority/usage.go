@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -38,7 +37,7 @@ func (u Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 		}
 		before := grant.DeepCopy()
 		grant.Status.Uses++
-		grant.Status.RemainingUses = ptr.To(use.MaxUses - grant.Status.Uses)
+		grant.Status.RemainingUses = new(use.MaxUses - grant.Status.Uses)
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := u.Writer.Patch(ctx, grant, patch); err != nil {
 			return err

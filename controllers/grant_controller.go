@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -82,12 +81,12 @@ func (r *GrantReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	now := r.Clock()
 	before := grant.DeepCopy()
 	status := &grant.Status
-	status.IssuedAt = ptr.To(grant.CreationTimestamp)
+	status.IssuedAt = new(grant.CreationTimestamp)
 	if grant.Spec.Revoked && status.RevokedAt == nil {
-		status.RevokedAt = ptr.To(metav1.NewMicroTime(now.UTC().Truncate(time.Microsecond)))
+		status.RevokedAt = new(metav1.NewMicroTime(now.UTC().Truncate(time.Microsecond)))
 	}
 	if c := grant.Spec.Constraints; c != nil && c.MaxUses != nil {
-		status.RemainingUses = ptr.To(max(*c.MaxUses-status.Uses, 0))
+		status.RemainingUses = new(max(*c.MaxUses-status.Uses, 0))
 	} else {
 		status.RemainingUses = nil
 	}

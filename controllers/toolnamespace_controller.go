@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +64,7 @@ func judgeToolNamespace(n *v1alpha1.ToolNamespace, fault error) error {
 		return err
 	}
 	n.Status.Tools = tools
-	n.Status.ToolCount = ptr.To(int32(len(tools))) //nolint:gosec // twelve at most
+	n.Status.ToolCount = new(int32(len(tools))) //nolint:gosec // twelve at most
 	n.Status.Sources = []v1alpha1.Identifier{"sharedos"}
 	condition := func(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
 		v1alpha1.SetCondition(&n.Status.Conditions, v1alpha1.Condition(kind, status, reason, translate.Text(message, maxMessage), n.Generation))

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -49,13 +48,13 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 		return r.wait(s, found.harness, problem), nil
 	}
 	at := r.Clock().UTC().Truncate(time.Microsecond)
-	req, err := translate.Request(s.turn, found.parties, at)
-	if err == nil {
-		err = req.Validate()
+	req, invalid := translate.Request(s.turn, found.parties, at)
+	if invalid == nil {
+		invalid = req.Validate()
 	}
-	if err != nil {
-		s.endUnadmitted(v1alpha1.TurnReasonInvalid, v1alpha1.TurnDenied, contract.CodeInvalidRequest, err.Error(), r.Clock())
-		return ctrl.Result{}, nil
+	if invalid != nil {
+		s.endUnadmitted(v1alpha1.TurnReasonInvalid, v1alpha1.TurnDenied, contract.CodeInvalidRequest, invalid.Error(), r.Clock())
+		return ctrl.Result{}, nil //nolint:nilerr // the fault is the Turn's, and in its status
 	}
 	if err := r.hold(ctx, s); err != nil {
 		return ctrl.Result{}, err
@@ -113,10 +112,11 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	if err := r.Live.List(ctx, &namespaces, client.InNamespace(t.Namespace)); err != nil {
 		return out, nil, fmt.Errorf("list tool namespaces: %w", err)
 	}
-	out.parties.Enabled, err = translate.EnabledToolNamespaces(namespaces.Items, out.parties.Principal)
-	if err != nil {
-		return out, &obstacle{reason: v1alpha1.TurnReasonInvalid, message: err.Error()}, nil
+	enabled, invalid := translate.EnabledToolNamespaces(namespaces.Items, out.parties.Principal)
+	if invalid != nil {
+		return out, &obstacle{reason: v1alpha1.TurnReasonInvalid, message: invalid.Error()}, nil
 	}
+	out.parties.Enabled = enabled
 	out.parties.Options = translate.Options(t, harness)
 	return out, nil, nil
 }
@@ -190,7 +190,7 @@ func (s *turnScope) endUnadmitted(
 ) {
 	at := metav1.NewMicroTime(now.UTC().Truncate(time.Microsecond))
 	s.turn.Status.Outcome = outcome
-	s.turn.Status.StartedAt, s.turn.Status.CompletedAt = ptr.To(at), ptr.To(at)
+	s.turn.Status.StartedAt, s.turn.Status.CompletedAt = new(at), new(at)
 	s.turn.Status.Error = &v1alpha1.TurnError{Code: code, Message: translate.Text(message, maxMessage)}
 	s.set(v1alpha1.TurnConditionAdmitted, metav1.ConditionFalse, reason, message)
 }

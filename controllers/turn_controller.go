@@ -104,7 +104,7 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		r.written.Delete(turn.UID)
 		return r.clean(ctx, turn)
 	}
-	scope := newTurnScope(turn)
+	scope := newTurnScope(turn, r.Clock())
 	scope.session, _ = r.Sessions.Get(key, string(turn.UID))
 	result, err := r.advance(ctx, scope)
 	if stored := r.store(ctx, scope); stored != nil {

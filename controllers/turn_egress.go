@@ -83,13 +83,14 @@ func names(in []v1alpha1.Identifier) []string {
 
 // EgressPolicy is the NetworkPolicy of one Turn's pod. It is pure.
 func EgressPolicy(t *v1alpha1.Turn, h *v1alpha1.Harness, to EgressTarget) *applynetworkingv1.NetworkPolicyApplyConfiguration {
-	rules := []*applynetworkingv1.NetworkPolicyEgressRuleApplyConfiguration{
+	rules := make([]*applynetworkingv1.NetworkPolicyEgressRuleApplyConfiguration, 0, 2+len(h.Spec.ModelEgress))
+	rules = append(rules,
 		applynetworkingv1.NetworkPolicyEgressRule().WithPorts(port(corev1.ProtocolUDP, dnsPort), port(corev1.ProtocolTCP, dnsPort)),
 		applynetworkingv1.NetworkPolicyEgressRule().WithPorts(port(corev1.ProtocolTCP, to.Port)).
 			WithTo(applynetworkingv1.NetworkPolicyPeer().
 				WithNamespaceSelector(applymetav1.LabelSelector().WithMatchLabels(map[string]string{corev1.LabelMetadataName: to.Namespace})).
 				WithPodSelector(applymetav1.LabelSelector().WithMatchLabels(to.PodLabels))),
-	}
+	)
 	for i := range h.Spec.ModelEgress {
 		model := &h.Spec.ModelEgress[i]
 		rule := applynetworkingv1.NetworkPolicyEgressRule().

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -74,7 +73,7 @@ func (r *TurnReconciler) endPod(ctx context.Context, t *v1alpha1.Turn) (time.Dur
 	if left := t.Status.CompletedAt.Add(windDown).Sub(r.Clock()); byItself && left > 0 {
 		return left, nil
 	}
-	preconditions := client.Preconditions{UID: ptr.To(pod.UID)}
+	preconditions := client.Preconditions{UID: new(pod.UID)}
 	if err := r.Client.Delete(ctx, pod, preconditions); client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("end the pod: %w", err)
 	}
@@ -98,7 +97,7 @@ func (r *TurnReconciler) expire(ctx context.Context, t *v1alpha1.Turn) (time.Dur
 		return left, nil
 	}
 	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
-	if err := r.Client.Delete(ctx, t, client.Preconditions{UID: ptr.To(t.UID)}, background); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Delete(ctx, t, client.Preconditions{UID: new(t.UID)}, background); client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("delete the finished turn: %w", err)
 	}
 	return 0, nil
@@ -124,15 +123,16 @@ func (r *TurnReconciler) announce(t *v1alpha1.Turn) {
 	r.Recorder.Eventf(t, nil, kind, eventFinished, actionRun, "%s", translate.Text(note, maxMessage))
 }
 
-// OnCall tells each denied call as an Event on its Turn. It is the registry's hook.
-func OnCall(recorder events.EventRecorder, reader client.Reader) func(sessions.Key, string, contract.Status, string) {
+// OnCall tells each denied call as an Event on its Turn. It is the
+// registry's hook; ctx is the process's.
+func OnCall(ctx context.Context, recorder events.EventRecorder, reader client.Reader) func(sessions.Key, string, contract.Status, string) {
 	return func(key sessions.Key, tool string, status contract.Status, code string) {
 		if status != contract.StatusDenied {
 			return
 		}
 		turn := &v1alpha1.Turn{}
 		name := types.NamespacedName{Namespace: key.Namespace, Name: key.Turn}
-		if err := reader.Get(context.Background(), name, turn); err != nil {
+		if err := reader.Get(ctx, name, turn); err != nil {
 			return // an Event is a courtesy; the audit log has the record
 		}
 		recorder.Eventf(turn, nil, corev1.EventTypeWarning, eventCallDenied, actionCall, "%s: %s", translate.Text(tool, 128), code)

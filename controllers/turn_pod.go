@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,7 +90,7 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 		return nil
 	case err != nil:
 		s.waiting = "the harness pod cannot be created: " + err.Error()
-		return nil // looked at again until the start timeout
+		return nil //nolint:nilerr // looked at again until the start timeout
 	}
 	s.turn.Status.Pod = &v1alpha1.PodReference{Name: v1alpha1.ObjectName(pod.Name), UID: v1alpha1.UID(pod.UID)}
 	return nil
@@ -111,7 +111,7 @@ func (r *TurnReconciler) bindExternal(ctx context.Context, s *turnScope) error {
 	if err != nil || string(pod.UID) != candidate.UID || pod.Labels[v1alpha1.LabelTurn] != s.turn.Name || podOver(pod) ||
 		pod.Annotations[v1alpha1.AnnotationInjectedBy] == "" {
 		s.session.Reject(candidate.UID)
-		return nil
+		return nil //nolint:nilerr // the pod is gone, and is no candidate any more
 	}
 	s.turn.Status.Pod = &v1alpha1.PodReference{Name: v1alpha1.ObjectName(pod.Name), UID: v1alpha1.UID(pod.UID)}
 	return nil
@@ -203,15 +203,13 @@ func HarnessPod(t *v1alpha1.Turn, h *v1alpha1.Harness) *corev1.Pod {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	for key, value := range annotationsOf(t) {
-		pod.Annotations[key] = value
-	}
+	maps.Copy(pod.Annotations, annotationsOf(t))
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.AutomountServiceAccountToken = ptr.To(false)
-	pod.Spec.EnableServiceLinks = ptr.To(false)
+	pod.Spec.AutomountServiceAccountToken = new(false)
+	pod.Spec.EnableServiceLinks = new(false)
 	if pod.Spec.ActiveDeadlineSeconds == nil {
 		life := startTimeout(t, h) + subjectOf(t, h).CallTimeout + podSlack
-		pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(life / time.Second))
+		pod.Spec.ActiveDeadlineSeconds = new(int64(life / time.Second))
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/bridge"
@@ -27,7 +26,7 @@ func usableHarness() *v1alpha1.Harness {
 		Spec: v1alpha1.HarnessSpec{Type: v1alpha1.HarnessCustom, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent", v1alpha1.LabelTurn: "forged"}},
 			Spec: corev1.PodSpec{
-				AutomountServiceAccountToken: ptr.To(true), RestartPolicy: corev1.RestartPolicyAlways,
+				AutomountServiceAccountToken: new(true), RestartPolicy: corev1.RestartPolicyAlways,
 				Containers: []corev1.Container{
 					{Name: v1alpha1.ContainerHarness, Image: "i", Command: []string{"/agent", "-x"}, Args: []string{"y"}},
 					{Name: "other", Image: "o", Command: []string{"/other"}},

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/sessions"
@@ -22,12 +21,14 @@ type turnScope struct {
 	state   sessions.State
 	// records are the contents that are stored beside the status, by kind.
 	records map[string][]byte
+	// now is the instant of this look.
+	now time.Time
 	// waiting says why the pod has not started, for the BridgeReady condition.
 	waiting string
 }
 
-func newTurnScope(turn *v1alpha1.Turn) *turnScope {
-	return &turnScope{turn: turn.DeepCopy(), before: turn, records: map[string][]byte{}}
+func newTurnScope(turn *v1alpha1.Turn, now time.Time) *turnScope {
+	return &turnScope{now: now.UTC().Truncate(time.Microsecond), turn: turn.DeepCopy(), before: turn, records: map[string][]byte{}}
 }
 
 func (s *turnScope) key() sessions.Key {
@@ -91,9 +92,9 @@ func (s *turnScope) reflectProgress() {
 	}
 	point := s.session.Execution().Checkpoint()
 	if point.StartedAt != nil {
-		status.StartedAt = ptr.To(translate.MicroTime(*point.StartedAt))
+		status.StartedAt = new(translate.MicroTime(*point.StartedAt))
 		deadline := point.StartedAt.Add(s.session.Execution().Request().Timeout)
-		status.Admission.Deadline = ptr.To(metav1.NewMicroTime(deadline))
+		status.Admission.Deadline = new(metav1.NewMicroTime(deadline))
 	}
 	status.Escalation = translate.Escalation(point.Escalation)
 	usage := translate.Usage(point.Usage)
@@ -102,7 +103,7 @@ func (s *turnScope) reflectProgress() {
 	}
 	status.Usage = usage
 	status.Checkpoint = &v1alpha1.TurnCheckpoint{
-		At: metav1.NewMicroTime(time.Now().UTC()), ToolCalls: point.Usage.ToolCalls, Denied: point.Usage.Denied, //nolint:forbidigo // for people to read
+		At: metav1.NewMicroTime(s.now), ToolCalls: point.Usage.ToolCalls, Denied: point.Usage.Denied,
 		Steps: int64(len(point.Steps)), NextSequence: point.NextSequence, Effects: point.Unsafe,
 	}
 	status.Events, _ = translate.Events(point.Events)
@@ -112,9 +113,9 @@ func (s *turnScope) reflectProgress() {
 func (s *turnScope) reflectEnding() {
 	status, result := &s.turn.Status, s.state.Result
 	status.Outcome = translate.Outcome(result.Status)
-	status.CompletedAt = ptr.To(translate.MicroTime(result.CompletedAt))
+	status.CompletedAt = new(translate.MicroTime(result.CompletedAt))
 	if status.StartedAt == nil {
-		status.StartedAt = ptr.To(translate.MicroTime(result.StartedAt))
+		status.StartedAt = new(translate.MicroTime(result.StartedAt))
 	}
 	status.Error = translate.Error(result.Error)
 	status.Escalation = translate.Escalation(result.Escalation)
@@ -139,7 +140,7 @@ func (s *turnScope) reflectOutput() {
 	if o == nil || !o.Started {
 		return
 	}
-	s.turn.Status.ExitCode = ptr.To(int32(o.ExitCode)) //nolint:gosec // 0 to 255
+	s.turn.Status.ExitCode = new(int32(o.ExitCode)) //nolint:gosec // 0 to 255
 	format := v1alpha1.OutputText
 	if s.session.Subject().JSONOutput {
 		format = v1alpha1.OutputJSON

@@ -86,7 +86,7 @@ func TestJudgeGrant(t *testing.T) {
 	}
 	parent := func(depth int64, change ...func(g *v1alpha1.Grant)) v1alpha1.Grant {
 		return grant("parent", append([]func(g *v1alpha1.Grant){func(g *v1alpha1.Grant) {
-			g.Spec.Constraints.DelegationDepth = ptr.To(depth)
+			g.Spec.Constraints.DelegationDepth = new(depth)
 		}}, change...)...)
 	}
 	for name, c := range map[string]struct {

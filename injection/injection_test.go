@@ -26,7 +26,7 @@ func pod(change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{v1alpha1.LabelTurn: "t"}},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false),
+			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
 			Containers: []corev1.Container{{Name: "harness", Image: "h"}},
 		},
 	}
@@ -61,7 +61,7 @@ func TestCheckNamesTheFieldAndTheFix(t *testing.T) {
 		"host network":          {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "spec.hostNetwork"},
 		"host PIDs":             {func(p *corev1.Pod) { p.Spec.HostPID = true }, "spec.hostPID"},
 		"host IPC":              {func(p *corev1.Pod) { p.Spec.HostIPC = true }, "spec.hostIPC"},
-		"shared PIDs":           {func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = ptr.To(true) }, "spec.shareProcessNamespace"},
+		"shared PIDs":           {func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = new(true) }, "spec.shareProcessNamespace"},
 		"restarts":              {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "spec.restartPolicy"},
 		"an API token":          {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }, "spec.automountServiceAccountToken"},
 		"a projected API token": {volume(token("")), "spec.volumes[0].projected.sources[0].serviceAccountToken.audience"},
@@ -69,7 +69,7 @@ func TestCheckNamesTheFieldAndTheFix(t *testing.T) {
 		"a host path":           {volume(corev1.Volume{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}), "spec.volumes[0].hostPath"},
 		"our volume's name":     {volume(corev1.Volume{Name: v1alpha1.VolumeKernelToken}), "spec.volumes[0].name"},
 		"the other volume":      {volume(corev1.Volume{Name: v1alpha1.VolumeShared}), "spec.volumes[0].name"},
-		"privilege":             {security(corev1.SecurityContext{Privileged: ptr.To(true)}), "spec.containers[0].securityContext.privileged"},
+		"privilege":             {security(corev1.SecurityContext{Privileged: new(true)}), "spec.containers[0].securityContext.privileged"},
 		"a capability":          {security(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_PTRACE"}}}), "spec.containers[0].securityContext.capabilities.add"},
 		"unmasked proc":         {security(corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount)}), "spec.containers[0].securityContext.procMount"},
 		"the token's mount":     {first(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{Name: v1alpha1.VolumeKernelToken}} }), "spec.containers[0].volumeMounts[0].name"},
@@ -153,7 +153,7 @@ func TestTheSidecarFollowsTheMesh(t *testing.T) {
 
 // TestASecondPassChangesNothing injects many generated pods twice.
 func TestASecondPassChangesNothing(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
+	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
 		p := generated(random)
 		if errs := injection.Check(p, config, target); len(errs) != 0 {

@@ -36,7 +36,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	changes := &controllers.Changes{}
 	recorder := p.mgr.GetEventRecorder("sharedos-manager")
 	registry := sessions.New(sessions.Options{
-		Kernel: k, OnChange: changes.Notify, OnCall: controllers.OnCall(recorder, cached), Lookup: lookup(cached),
+		Kernel: k, OnChange: changes.Notify, OnCall: controllers.OnCall(ctx, recorder, cached), Lookup: lookup(cached),
 	})
 	labels, err := p.managerLabels(ctx)
 	if err != nil {

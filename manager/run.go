@@ -50,7 +50,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options, log logr.Logger
 	if err != nil {
 		return fmt.Errorf("make the certificate folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(certDir) }() //nolint:errcheck // the folder is in an emptyDir
+	defer func() { _ = os.RemoveAll(certDir) }()
 	p := &process{opts: opts, log: log, certs: &certificates.Store{}, clock: time.Now}
 	closeAudit, err := p.openAudit()
 	if err != nil {

@@ -3,8 +3,6 @@ package translate
 import (
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -20,7 +18,7 @@ func Admission(
 		At: MicroTime(a.At), AuthorityHash: v1alpha1.Digest(a.AuthorityHash),
 		CatalogHash: v1alpha1.Digest(a.CatalogHash), ToolCount: int32(a.ToolCount), //nolint:gosec // at most 512 tools
 		GrantCount: int32(len(references)), PolicyHash: v1alpha1.Digest(policyHash), //nolint:gosec // at most 4,096 grants
-		Options: ptr.To(options),
+		Options: new(options),
 		Context: &v1alpha1.AdmittedContext{
 			Actor: APIAddress(ac.Actor), Authority: APIAddress(ac.Authority), Owner: APIAddress(ac.Owner),
 			Purpose: v1alpha1.Purpose(ac.Purpose),
@@ -72,7 +70,7 @@ func Checkpoint(t *v1alpha1.Turn, held []kernel.GrantRef) envelope.Checkpoint {
 		if o := s.Admission.Options; o != nil && o.TimeoutMs != nil {
 			timeout = time.Duration(*o.TimeoutMs) * time.Millisecond
 		}
-		out.StartedAt = ptr.To(contract.At(s.Admission.Deadline.Add(-timeout).UTC()))
+		out.StartedAt = new(contract.At(s.Admission.Deadline.Add(-timeout).UTC()))
 	}
 	if s.Usage != nil {
 		out.Usage = envelope.Usage{ToolCalls: s.Usage.ToolCalls, Denied: s.Usage.Denied, CallsAfterEscalation: s.Usage.CallsAfterEscalation}

@@ -3,6 +3,7 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -98,10 +99,8 @@ func (id Identity) Purpose(asked v1alpha1.Purpose) (string, error) {
 		}
 		return string(allowed[0]), nil
 	}
-	for _, p := range allowed {
-		if p == asked {
-			return string(asked), nil
-		}
+	if slices.Contains(allowed, asked) {
+		return string(asked), nil
 	}
 	return "", fmt.Errorf("purpose %q is not one of spec.purposes of principal %q", asked, id.Principal.Name)
 }

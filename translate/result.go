@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -37,10 +36,10 @@ func MakeOutput(data []byte, size int64, sum string, format v1alpha1.OutputForma
 		sum = hex.EncodeToString(digest[:])
 	}
 	out := Output{TurnOutput: v1alpha1.TurnOutput{
-		OutputFormat: format, OutputSize: ptr.To(size), OutputSHA256: v1alpha1.Digest(sum),
+		OutputFormat: format, OutputSize: new(size), OutputSHA256: v1alpha1.Digest(sum),
 	}}
 	if size <= v1alpha1.MaxInlineOutput && utf8.Valid(data) {
-		out.Output = ptr.To(string(data))
+		out.Output = new(string(data))
 		return out
 	}
 	if len(data) > v1alpha1.MaxReferencedOutput {

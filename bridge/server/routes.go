@@ -82,7 +82,7 @@ func (s *stream) send(e bridge.SessionEvent) bool {
 		return false
 	}
 	// A peer that takes nothing must not hold the handler for ever.
-	_ = s.control.SetWriteDeadline(time.Now().Add(2 * bridge.HeartbeatSeconds * time.Second)) //nolint:errcheck,forbidigo // not every writer has deadlines
+	_ = s.control.SetWriteDeadline(time.Now().Add(2 * bridge.HeartbeatSeconds * time.Second))
 	if _, err := s.w.Write(append(line, '\n')); err != nil {
 		return false
 	}

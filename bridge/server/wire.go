@@ -44,7 +44,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) //nolint:errcheck // the peer is gone
+	_, _ = w.Write(raw)
 }
 
 // readJSON reads a strict JSON object: bounded, without unknown, duplicate or
@@ -55,8 +55,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64, into any) err
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return invalid("body: too large")
 		}
 		return invalid("body: cannot be read")

@@ -191,7 +191,7 @@ func post(t *testing.T, path, podToken, executionToken string, body any) (int, s
 	}}}
 	res, err := client.Do(req)
 	must(t, err)
-	defer func() { _ = res.Body.Close() }() //nolint:errcheck // a test
+	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	must(t, err)
 	return res.StatusCode, string(answer)

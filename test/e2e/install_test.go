@@ -31,7 +31,7 @@ func TestSamplesTwice(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-atlas"}}
-		_ = cluster.Client.Delete(context.Background(), ns) //nolint:errcheck // the next test makes its own
+		_ = cluster.Client.Delete(context.Background(), ns)
 	})
 	apply()
 	for _, name := range []string{"status-report", "status-report-2"} {
@@ -43,9 +43,9 @@ func TestSamplesTwice(t *testing.T) {
 		}
 	}
 	settle(t, "team-atlas")
-	before := versions(t, "team-atlas")
+	before := versions(t.Context(), t, "team-atlas")
 	apply()
-	if after := versions(t, "team-atlas"); before != after {
+	if after := versions(t.Context(), t, "team-atlas"); before != after {
 		t.Errorf("applying the samples again changed something:\n%s\n%s", before, after)
 	}
 }
@@ -55,8 +55,8 @@ func TestSamplesTwice(t *testing.T) {
 func settle(t *testing.T, namespace string) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Second, time.Minute, true, func(context.Context) (bool, error) {
-		now := versions(t, namespace)
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
+		now := versions(ctx, t, namespace)
 		same := now == last
 		last = now
 		return same, nil
@@ -65,13 +65,13 @@ func settle(t *testing.T, namespace string) {
 }
 
 // versions are the resource versions of everything of ours in the namespace.
-func versions(t *testing.T, namespace string) string {
+func versions(ctx context.Context, t *testing.T, namespace string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, list := range []client.ObjectList{
 		&v1alpha1.PrincipalList{}, &v1alpha1.GrantList{}, &v1alpha1.ToolNamespaceList{}, &v1alpha1.HarnessList{}, &v1alpha1.TurnList{},
 	} {
-		must(t, cluster.Client.List(t.Context(), list, client.InNamespace(namespace)))
+		must(t, cluster.Client.List(ctx, list, client.InNamespace(namespace)))
 		fmt.Fprintf(&b, "%T %s\n", list, objectVersions(list))
 	}
 	return b.String()

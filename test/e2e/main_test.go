@@ -41,7 +41,7 @@ var worlds = []string{
 // values are the chart's, with the files of the worlds.
 func values() map[string]any {
 	out := kit.Values()
-	files := out["filesProvider"].(map[string]any)["seed"].(map[string]any) //nolint:forcetypeassert,errcheck // kit made it
+	files := out["filesProvider"].(map[string]any)["seed"].(map[string]any) //nolint:forcetypeassert // kit made it
 	for _, world := range worlds {
 		files["e2e-"+world+"/Work/atlas/status.md"] = "# Atlas\n\nOn track. Atlas ships on 2027-02-15.\n"
 		files["e2e-"+world+"/Work/atlas/risks.md"] = "# Risks\n\n- The vendor audit.\n"

@@ -51,12 +51,12 @@ func run(ctx context.Context, out io.Writer) error {
 
 // say prints one line with the time that has passed.
 func (d *demo) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.out, "%6.1fs  %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(format, args...)) //nolint:errcheck // a terminal
+	_, _ = fmt.Fprintf(d.out, "%6.1fs  %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // print prints text as it is.
 func (d *demo) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.out, format, args...) //nolint:errcheck // a terminal
+	_, _ = fmt.Fprintf(d.out, format, args...)
 }
 
 func (d *demo) connect(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,9 +54,18 @@ func callTable(calls []kit.CallReport) string {
 		if c.IsError {
 			verdict, code = c.Status, c.Code
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Tool, c.Arguments, verdict, code) //nolint:errcheck // a buffer
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Tool, compact(c.Arguments), verdict, code)
 	}
-	_ = w.Flush() //nolint:errcheck // a buffer
+	_ = w.Flush()
+	return b.String()
+}
+
+// compact is JSON on one line.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
 	return b.String()
 }
 

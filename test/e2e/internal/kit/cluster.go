@@ -11,14 +11,11 @@ import (
 	"runtime"
 	"strings"
 
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 )
@@ -93,9 +90,6 @@ func Scheme() *apiruntime.Scheme {
 	return scheme
 }
 
-// TurnKind is the kind of Turns.
-var TurnKind = schema.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "Turn"}
-
 // startLocal runs the local cluster's own tool.
 func (c *Cluster) startLocal(ctx context.Context, out io.Writer) error {
 	if err := c.localcluster(ctx, out, out, "up"); err != nil {
@@ -140,11 +134,13 @@ func (c *Cluster) localcluster(ctx context.Context, stdout, stderr io.Writer, ar
 
 // Run runs kubectl and returns what it printed.
 func (c *Cluster) Run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, c.Kubectl, args...) //nolint:gosec // the arguments are the tests' own
+	cmd := exec.CommandContext(ctx, c.Kubectl, args...)
 	cmd.Env = c.Env()
-	raw, err := cmd.CombinedOutput()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	raw, err := cmd.Output()
 	if err != nil {
-		return string(raw), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, raw)
+		return string(raw), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(raw), nil
 }

@@ -20,7 +20,7 @@ func (c *Cluster) Install(ctx context.Context, out io.Writer, values map[string]
 	if err != nil {
 		return fmt.Errorf("make the values file: %w", err)
 	}
-	defer func() { _ = os.Remove(file.Name()) }() //nolint:errcheck // a temporary file
+	defer func() { _ = os.Remove(file.Name()) }()
 	raw, err := yaml.Marshal(values)
 	if err != nil {
 		return fmt.Errorf("encode the values: %w", err)

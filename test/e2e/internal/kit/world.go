@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -85,17 +84,17 @@ func (w *World) harness() *v1alpha1.Harness {
 // PodSpec is the harness's pod as somebody would write it.
 func (w *World) PodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		ServiceAccountName: Agent, AutomountServiceAccountToken: ptr.To(false), RestartPolicy: corev1.RestartPolicyNever,
+		ServiceAccountName: Agent, AutomountServiceAccountToken: new(false), RestartPolicy: corev1.RestartPolicyNever,
 		TerminationGracePeriodSeconds: ptr.To[int64](2),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
+			RunAsNonRoot: new(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
 			Name: v1alpha1.ContainerHarness, Image: w.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 			Command: []string{"/example-harness"},
 			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
