@@ -54,7 +54,7 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 	}
 	if invalid != nil {
 		s.endUnadmitted(v1alpha1.TurnReasonInvalid, v1alpha1.TurnDenied, contract.CodeInvalidRequest, invalid.Error(), r.Clock())
-		return ctrl.Result{}, nil //nolint:nilerr // the fault is the Turn's, and in its status
+		return ctrl.Result{}, nil
 	}
 	if err := r.hold(ctx, s); err != nil {
 		return ctrl.Result{}, err
@@ -114,7 +114,7 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	}
 	enabled, invalid := translate.EnabledToolNamespaces(namespaces.Items, out.parties.Principal)
 	if invalid != nil {
-		return out, &obstacle{reason: v1alpha1.TurnReasonInvalid, message: invalid.Error()}, nil
+		return out, &obstacle{reason: v1alpha1.TurnReasonInvalid, message: invalid.Error()}, nil //nolint:nilerr // the fault is the selector's, and the obstacle says so
 	}
 	out.parties.Enabled = enabled
 	out.parties.Options = translate.Options(t, harness)

@@ -85,9 +85,9 @@ func (w *World) harness() *v1alpha1.Harness {
 func (w *World) PodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: Agent, AutomountServiceAccountToken: new(false), RestartPolicy: corev1.RestartPolicyNever,
-		TerminationGracePeriodSeconds: ptr.To[int64](2),
+		TerminationGracePeriodSeconds: new(int64(2)),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: new(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
+			RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65532)),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
