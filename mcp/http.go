@@ -232,14 +232,13 @@ func (h *HTTPHandler) read(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
+	// net/http lifts the limit once the body is read. If that fails it stays, and what
+	// is left of the body is not waited for either.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
 	body, err := h.readWhole(w, r)
 	if err != nil {
-		// The limit stays: what is left of the body is not waited for either.
 		return nil, fmt.Errorf("read body: %w", err)
 	}
-	_ = control.SetReadDeadline(time.Time{})
 	return body, nil
 }
 
