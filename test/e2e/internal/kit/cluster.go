@@ -124,7 +124,7 @@ func (c *Cluster) Load(ctx context.Context, out io.Writer, archives ...string) e
 }
 
 func (c *Cluster) localcluster(ctx context.Context, stdout, stderr io.Writer, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", filepath.Join(c.Root, "test", "localcluster"), "run", "."}, args...)...) //nolint:gosec // our own tool
+	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", filepath.Join(c.Root, "test", "localcluster"), "run", "."}, args...)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("localcluster %s: %w", args[0], err)

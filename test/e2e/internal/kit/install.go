@@ -2,6 +2,9 @@ package kit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +19,21 @@ const Namespace = "sharedos-system"
 
 // Install installs the chart, or upgrades it, and waits until all of it is ready.
 func (c *Cluster) Install(ctx context.Context, out io.Writer, values map[string]any) error {
+	if c.Kind == Local {
+		fingerprint, err := c.fingerprint()
+		if err != nil {
+			return err
+		}
+		annotation := map[string]any{"sharedos.dev/images": fingerprint}
+		for _, part := range []string{"manager", "filesProvider"} {
+			of, ok := values[part].(map[string]any)
+			if !ok {
+				of = map[string]any{}
+				values[part] = of
+			}
+			of["podAnnotations"] = annotation
+		}
+	}
 	file, err := os.CreateTemp("", "values-*.yaml")
 	if err != nil {
 		return fmt.Errorf("make the values file: %w", err)
@@ -54,15 +72,45 @@ func (c *Cluster) LoadImages(ctx context.Context, out io.Writer) error {
 	if c.Kind != Local {
 		return nil
 	}
+	archives, err := c.archives()
+	if err != nil {
+		return err
+	}
+	return c.Load(ctx, out, archives...)
+}
+
+// archives are the image archives that were built.
+func (c *Cluster) archives() ([]string, error) {
 	dir := os.Getenv("SHAREDOS_IMAGES")
 	if dir == "" {
 		dir = filepath.Join(c.Root, "dist", "images")
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
 	if err != nil || len(archives) == 0 {
-		return fmt.Errorf("no image archives in %s; run make images", dir)
+		return nil, fmt.Errorf("no image archives in %s; run make images", dir)
 	}
-	return c.Load(ctx, out, archives...)
+	return archives, nil
+}
+
+// fingerprint changes with the images, so that pods of an earlier build are
+// replaced although the tag is the same.
+func (c *Cluster) fingerprint() (string, error) {
+	archives, err := c.archives()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, archive := range archives {
+		file, err := os.Open(archive)
+		if err != nil {
+			return "", fmt.Errorf("read an image: %w", err)
+		}
+		_, err = io.Copy(sum, file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return "", fmt.Errorf("read an image: %w", err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 // Values are the chart's values for the demo and the tests: the images that were
