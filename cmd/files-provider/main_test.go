@@ -12,13 +12,13 @@ func TestFlags(t *testing.T) {
 		args []string
 		ok   bool
 	}{
-		"chart":          {append([]string{"--listen=:8443", "--root=/data", "--seed=/seed"}, tls...), true},
-		"world":          {append([]string{"--root=/data", "--world=team", "--read-only", "--index-dir=/index", "--health-listen=:8081"}, tls...), true},
-		"no root":        {tls, false},
-		"no client CA":   {append([]string{"--root=/data"}, tls[:2]...), false},
-		"two layouts":    {append([]string{"--root=/data", "--world=a", "--per-world"}, tls...), false},
+		"chart":           {append([]string{"--listen=:8443", "--root=/data", "--seed=/seed"}, tls...), true},
+		"world":           {append([]string{"--root=/data", "--world=team", "--read-only", "--index-dir=/index", "--health-listen=:8081"}, tls...), true},
+		"no root":         {tls, false},
+		"no client CA":    {append([]string{"--root=/data"}, tls[:2]...), false},
+		"two layouts":     {append([]string{"--root=/data", "--world=a", "--per-world"}, tls...), false},
 		"read-only index": {append([]string{"--root=/data", "--read-only"}, tls...), false},
-		"read-only seed": {append([]string{"--root=/data", "--read-only", "--search=false", "--seed=/seed"}, tls...), false},
+		"read-only seed":  {append([]string{"--root=/data", "--read-only", "--search=false", "--seed=/seed"}, tls...), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var opts Options
