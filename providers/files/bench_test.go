@@ -2,20 +2,26 @@ package files_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/sharedos-dev/operator/kernel/kerneltest"
 	"github.com/sharedos-dev/operator/providers/files"
+	"github.com/sharedos-dev/operator/providers/files/fulltext"
 )
 
 // benchTree is a directory of text that is made once. SHAREDOS_BENCH_DIR keeps it
 // for further runs and for other programs to search.
-func benchTree(b *testing.B, name string, count, size int) *world {
+func benchTree(b *testing.B, name string, count, size int, change ...func(*files.Options)) *world {
 	b.Helper()
 	base := os.Getenv("SHAREDOS_BENCH_DIR")
 	if base == "" {
@@ -23,7 +29,7 @@ func benchTree(b *testing.B, name string, count, size int) *world {
 	}
 	dir := filepath.Join(base, fmt.Sprintf("%s-%d-%d", name, count, size))
 	if _, err := os.Stat(dir); err != nil {
-		random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // reproducible on purpose
+		random := rand.New(rand.NewPCG(5, 6))
 		for i := range count {
 			file := filepath.Join(dir, fmt.Sprintf("d%03d", i/100), fmt.Sprintf("f%02d.txt", i%100))
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -35,7 +41,11 @@ func benchTree(b *testing.B, name string, count, size int) *world {
 		}
 	}
 	w := &world{tb: b, dir: dir}
-	provider, err := files.Open(files.Options{Root: dir, World: kerneltest.NamespaceID, NoSync: true})
+	opts := files.Options{Root: dir, World: kerneltest.NamespaceID, NoSync: true}
+	for _, f := range change {
+		f(&opts)
+	}
+	provider, err := files.Open(opts)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -70,7 +80,7 @@ func word(n uint64) string {
 
 func BenchmarkRead1MB(b *testing.B) {
 	w := newWorld(b)
-	content := prose(rand.New(rand.NewPCG(1, 1)), 1<<20, 1) //nolint:gosec // reproducible on purpose
+	content := prose(rand.New(rand.NewPCG(1, 1)), 1<<20, 1)
 	w.put("text", string(content))
 	op := w.operation("read", p("text"), "{}")
 	b.Run("file", func(b *testing.B) {
@@ -114,6 +124,55 @@ func BenchmarkGrep(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSearch searches 100,000 files of 2 KB unless -short, then 2,000, by one
+// to three words, and reports the median and what the process holds.
+func BenchmarkSearch(b *testing.B) {
+	count := 100_000
+	if testing.Short() {
+		count = 2000
+	}
+	w := benchTree(b, "search", count, 2<<10, func(o *files.Options) { o.OpenIndex = fulltext.Open })
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { w.provider.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	start := time.Now()
+	for {
+		_, code, err := w.do(b.Context(), "search", p(), `{"query":"ready"}`)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if code == "" {
+			break
+		}
+	}
+	b.Logf("index current after %v", time.Since(start))
+	random := rand.New(rand.NewPCG(7, 8))
+	var took []time.Duration
+	b.ResetTimer()
+	for range b.N {
+		words := make([]string, 1+random.IntN(3))
+		for i := range words {
+			words[i] = word(20 + random.Uint64N(5000))
+		}
+		words[0] = fmt.Sprintf("marker%d", random.IntN(997))
+		before := time.Now()
+		if _, code, err := w.do(b.Context(), "search", p(), `{"query":`+quote(strings.Join(words, " "))+`}`); code != "" || err != nil {
+			b.Fatal(code, err)
+		}
+		took = append(took, time.Since(before))
+	}
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
 }
 
 func BenchmarkAppend(b *testing.B) {

@@ -82,7 +82,7 @@ func TestConfinement(t *testing.T) {
 	for i := range 13 {
 		names = append(names, fmt.Sprintf("link%d", i))
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible on purpose
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		path := p("Work")
 		for range 1 + random.IntN(4) {

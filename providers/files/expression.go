@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 
 	plane "github.com/sharedos-dev/operator/planes/files"
 )
@@ -53,11 +54,8 @@ func withoutBreaks(re *syntax.Regexp) {
 	case syntax.OpAnyChar:
 		re.Op = syntax.OpAnyCharNotNL
 	case syntax.OpLiteral:
-		for _, r := range re.Rune {
-			if r == '\n' {
-				never(re)
-				break
-			}
+		if slices.Contains(re.Rune, '\n') {
+			never(re)
 		}
 	case syntax.OpCharClass:
 		var kept []rune
@@ -89,12 +87,7 @@ func looksAtEnds(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText {
 		return true
 	}
-	for _, sub := range re.Sub {
-		if looksAtEnds(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(re.Sub, looksAtEnds)
 }
 
 func (e *expression) overlap() int { return 0 }

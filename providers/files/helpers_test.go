@@ -75,8 +75,7 @@ func (w *world) do(ctx context.Context, action string, path contract.Path, input
 	}
 	op := w.operation(action, path, input)
 	result, err := w.provider.Invoke(ctx, op)
-	var failure *kernel.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*kernel.Failure](err); ok {
 		if failure.Err.Validate() != nil {
 			w.tb.Errorf("%s %v: failure %+v is not valid", action, path, failure.Err)
 		}

@@ -2,10 +2,9 @@ package files
 
 import (
 	"context"
+	"io/fs"
 	"strconv"
 	"strings"
-
-	"io/fs"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
 )

@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,10 +19,8 @@ func checkPath(path contract.Path) error {
 	if path.Validate() != nil {
 		return fail(plane.CodeInvalidPath, "The path is not valid.")
 	}
-	for _, segment := range path {
-		if isReserved(segment) {
-			return fail(plane.CodeInvalidPath, "Names that begin with %s are reserved.", reserved)
-		}
+	if slices.ContainsFunc(path, isReserved) {
+		return fail(plane.CodeInvalidPath, "Names that begin with %s are reserved.", reserved)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func readNames(ctx context.Context, dir *os.Root) ([]string, error) {
 				names = append(names, name)
 			}
 		}
-		if err == io.EOF { //nolint:errorlint // Readdirnames returns it bare
+		if err == io.EOF {
 			slices.SortFunc(names, cmp.Compare[string])
 			return names, nil
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// window is how much of a file is looked at at once; it stays in a
+	// window is how much of a file is looked at once; it stays in
 	// processor's cache. A longer line is searched in pieces.
 	window = 256 << 10
 	// sniff is how much of a file's beginning decides that it is binary.
@@ -43,7 +43,7 @@ func (s *scanner) scan(ctx context.Context, dir *os.Root, name string, path cont
 	}
 	f, _, err := regular(dir, name)
 	if err != nil {
-		return nil, 1, nil //nolint:nilerr // counted as skipped
+		return nil, 1, nil
 	}
 	defer func() { _ = f.Close() }()
 	v := &view{scanner: s, f: f, path: path}

@@ -93,5 +93,5 @@ func readEntries(ctx context.Context, dir *os.Root) ([]fs.DirEntry, error) {
 
 // join appends a segment to a copy of path.
 func join(path contract.Path, segment string) contract.Path {
-	return append(path[:len(path):len(path)], segment)
+	return append(slices.Clip(path), segment)
 }

@@ -111,7 +111,7 @@ func (x *Index) Search(ctx context.Context, below contract.Path, text string, li
 	for _, hit := range result.Hits {
 		found = append(found, pathOf(hit.ID))
 	}
-	return found, int(min(result.Total, 1<<31-1)), nil //nolint:gosec // bounded
+	return found, int(min(result.Total, 1<<31-1)), nil
 }
 
 // Stamps implements [files.Index].
