@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/strictjson"
@@ -117,10 +118,5 @@ func (a Arguments) Without(names ...string) contract.Object {
 }
 
 func contains(list []string, s string) bool {
-	for i := range list {
-		if list[i] == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, s)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -96,15 +97,15 @@ func hints(a *contract.ToolAnnotations) string {
 	if a == nil {
 		return ""
 	}
-	text := ""
+	var text strings.Builder
 	for _, hint := range []*bool{a.ReadOnly, a.Destructive, a.Idempotent} {
 		if hint == nil {
-			text += "-"
+			text.WriteString("-")
 		} else {
-			text += strconv.FormatBool(*hint)
+			text.WriteString(strconv.FormatBool(*hint))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func newForm(d *contract.ToolDefinition) (*form, error) {

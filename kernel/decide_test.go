@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,9 +21,9 @@ import (
 func lastEvent(t *testing.T, w *kerneltest.World, kind audit.Type) audit.Event {
 	t.Helper()
 	events := w.Audit.Events()
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Type == kind {
-			return events[i]
+	for _, event := range slices.Backward(events) {
+		if event.Type == kind {
+			return event
 		}
 	}
 	t.Fatalf("no %s was recorded", kind)

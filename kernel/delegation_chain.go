@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -48,10 +49,8 @@ func (t *Turn) walkChain(ctx context.Context, leaf *contract.Grant, now time.Tim
 	var slots [2]contract.Grant
 	child := leaf
 	for links := 0; child.ParentGrantID != ""; links++ {
-		for _, id := range seen[:links+1] {
-			if id == child.ParentGrantID {
-				return chainFault{reasonInvalidChain, faultCycle}
-			}
+		if slices.Contains(seen[:links+1], child.ParentGrantID) {
+			return chainFault{reasonInvalidChain, faultCycle}
 		}
 		if links == MaxChainLinks {
 			return chainFault{reasonInvalidChain, faultTooLong}

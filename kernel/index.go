@@ -89,7 +89,7 @@ func newIndex(grants []grant, ac *contract.AccessContext) index {
 				continue
 			}
 			for _, action := range capability.Actions {
-				ix.add(int32(i), action, capability) //nolint:gosec // at most MaxGrants
+				ix.add(int32(i), action, capability)
 			}
 		}
 	}

@@ -18,8 +18,7 @@ import (
 
 // codeOf is the code of a refusal.
 func codeOf(err error) string {
-	var r *kernel.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*kernel.Refusal](err); ok {
 		return r.Code
 	}
 	return ""

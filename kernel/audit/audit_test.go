@@ -73,7 +73,7 @@ func TestEventIsCanonicalJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range strings.Fields(`version id type outcome at traceId namespaceId actor authority owner purpose resource action grantId authorityHash catalogHash
+	for field := range strings.FieldsSeq(`version id type outcome at traceId namespaceId actor authority owner purpose resource action grantId authorityHash catalogHash
 		operationId tool messageId receiver reason cause source failClosed consumed endedBy requestedAuthority rejectedGrants grantsResolved missingDependency metadata`) {
 		if !bytes.Contains(line, []byte(`"`+field+`":`)) {
 			t.Errorf("%s is not written", field)

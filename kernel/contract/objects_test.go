@@ -97,8 +97,7 @@ func TestWholeObjectsSurviveARoundTrip(t *testing.T) {
 }
 
 func ruleOf(err error) string {
-	var e *contract.FieldError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*contract.FieldError](err); ok {
 		return e.Rule
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -387,9 +388,9 @@ func TestTheEffectiveCatalogueIsAllowedAndRequested(t *testing.T) {
 func lastInvoked(t *testing.T, w *kerneltest.World) audit.Event {
 	t.Helper()
 	events := w.Audit.Events()
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Type == audit.ToolInvoked {
-			return events[i]
+	for _, event := range slices.Backward(events) {
+		if event.Type == audit.ToolInvoked {
+			return event
 		}
 	}
 	t.Fatal("no call is on record")

@@ -111,8 +111,7 @@ func withinTools(r contract.ReachResult, catalog *kernel.Catalogue) contract.Rea
 
 // codeOf is the code of a kernel refusal.
 func codeOf(err error) string {
-	var r *kernel.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*kernel.Refusal](err); ok {
 		return r.Code
 	}
 	return contract.CodeAuthorityUnavailable

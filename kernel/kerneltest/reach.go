@@ -32,10 +32,10 @@ func search(t reflect.Type, forbidden, seen map[reflect.Type]bool, path string) 
 		return ""
 	}
 	seen[t] = true
-	for i := range t.NumMethod() {
-		m := t.Method(i)
-		for j := range m.Type.NumOut() {
-			if way := search(m.Type.Out(j), forbidden, seen, path+"."+m.Name+"()"); way != "" {
+	for m := range t.Methods() {
+		m := m
+		for out := range m.Type.Outs() {
+			if way := search(out, forbidden, seen, path+"."+m.Name+"()"); way != "" {
 				return way
 			}
 		}
@@ -44,16 +44,16 @@ func search(t reflect.Type, forbidden, seen map[reflect.Type]bool, path string) 
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan, reflect.Map:
 		return search(t.Elem(), forbidden, seen, path+"[]")
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() {
+		for f := range t.Fields() {
+			if f := f; f.IsExported() {
 				if way := search(f.Type, forbidden, seen, path+"."+f.Name); way != "" {
 					return way
 				}
 			}
 		}
 	case reflect.Func:
-		for i := range t.NumOut() {
-			if way := search(t.Out(i), forbidden, seen, path+"()"); way != "" {
+		for out := range t.Outs() {
+			if way := search(out, forbidden, seen, path+"()"); way != "" {
 				return way
 			}
 		}

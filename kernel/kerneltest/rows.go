@@ -1,7 +1,9 @@
 package kerneltest
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/audit"
@@ -56,14 +58,15 @@ func budgets(steps, calls int64) func(r *contract.ExecutionRequest) {
 
 // at is the arguments of a files tool: a path given as a JSON array.
 func pathArgs(segments ...string) string {
-	text := `{"path":[`
+	var text strings.Builder
+	text.WriteString(`{"path":[`)
 	for i, s := range segments {
 		if i > 0 {
-			text += ","
+			text.WriteString(",")
 		}
-		text += strconv.Quote(s)
+		text.WriteString(strconv.Quote(s))
 	}
-	return text + "]}"
+	return text.String() + "]}"
 }
 
 // control reads what the actor may read.
@@ -186,10 +189,5 @@ func dataRows() []Row {
 
 // listed reports whether the adversary is shown the tool.
 func listed(seat Seat, name string) bool {
-	for _, n := range seat.Tools() {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(seat.Tools(), name)
 }

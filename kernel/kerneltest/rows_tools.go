@@ -78,7 +78,7 @@ func toolRows() []Row {
 			w, _ := stage(MakeGrant("brokered").Descendants("github", []string{"mine"}, "read").Obj())
 			brokered := func(name, namespace, plane string) kernel.Tool {
 				tool := scripted(name, func(args kernel.Arguments) contract.CapabilityRequirement {
-					path, _ := args.Path("path") //nolint:errcheck // the schema has judged it
+					path, _ := args.Path("path")
 					return Need(plane, "read", path...)
 				}, fine)
 				tool.Definition.Namespace, tool.Definition.Source, tool.Definition.RequiredCapability = namespace, "mcp", Need(plane, "read")

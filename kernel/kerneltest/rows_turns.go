@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/sharedos-dev/operator/kernel"
@@ -130,11 +131,7 @@ func wireRows() []Row {
 
 func merge(a, b map[string]string) map[string]string {
 	out := make(map[string]string, len(a)+len(b))
-	for k, v := range a {
-		out[k] = v
-	}
-	for k, v := range b {
-		out[k] = v
-	}
+	maps.Copy(out, a)
+	maps.Copy(out, b)
 	return out
 }

@@ -114,13 +114,12 @@ func (d decoder) decode(node Node, v reflect.Value) *Error {
 }
 
 func (d decoder) custom(node Node, v reflect.Value) *Error {
-	u, ok := v.Addr().Interface().(json.Unmarshaler)
+	u, ok := reflect.TypeAssert[json.Unmarshaler](v.Addr())
 	if !ok {
 		return fault(RuleType, "cannot be decoded")
 	}
 	if err := u.UnmarshalJSON(node.Raw); err != nil {
-		var inner *Error
-		if errors.As(err, &inner) {
+		if inner, ok := errors.AsType[*Error](err); ok {
 			return inner
 		}
 		return fault(RuleType, err.Error())

@@ -12,16 +12,14 @@ import (
 )
 
 func ruleOf(err error) string {
-	var e *strictjson.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
 		return e.Rule
 	}
 	return ""
 }
 
 func pathOf(err error) string {
-	var e *strictjson.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
 		return e.Path
 	}
 	return ""

@@ -39,11 +39,12 @@ const (
 // input is a closed object schema of properties, of which path and the named ones
 // are required.
 func input(required []string, properties ...string) contract.Object {
-	names := `"path"`
+	var names strings.Builder
+	names.WriteString(`"path"`)
 	for _, name := range required {
-		names += `,"` + name + `"`
+		names.WriteString(`,"` + name + `"`)
 	}
-	return contract.Object(`{"type":"object","additionalProperties":false,"required":[` + names + `],"properties":{` +
+	return contract.Object(`{"type":"object","additionalProperties":false,"required":[` + names.String() + `],"properties":{` +
 		strings.Join(properties, ",") + `}}`)
 }
 

@@ -212,11 +212,11 @@ func (s *side) fill(r io.Reader) error {
 func (s *sides) inWorktree(name string) (*side, error) {
 	info, err := s.fs.Lstat(name)
 	if err != nil || info.IsDir() {
-		return nil, nil //nolint:nilerr // deleted
+		return nil, nil
 	}
 	mode, err := filemode.NewFromOSFileMode(info.Mode())
 	if err != nil {
-		return nil, nil //nolint:nilerr // a pipe, say: not a file to Git
+		return nil, nil
 	}
 	out := &side{name: name, mode: mode}
 	if mode == filemode.Symlink {

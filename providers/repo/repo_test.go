@@ -78,8 +78,7 @@ func (w *world) do(ctx context.Context, action string, path contract.Path, input
 		Resource: contract.ResourceRef{Namespace: plane.Namespace, Path: path},
 	}
 	result, err := w.provider.Invoke(ctx, op)
-	var failure *kernel.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*kernel.Failure](err); ok {
 		return nil, failure.Err.Code, nil
 	}
 	if err != nil {
@@ -134,7 +133,7 @@ func TestFromChangeToCommit(t *testing.T) {
 	w.put("src/b.txt", "b\n")
 	w.put("ignored.log", "x")
 	w.put(".gitignore", "*.log\n")
-	if diff := cmp.Diff(map[string]string{"a.txt": "untracked untracked", "src/b.txt": "untracked untracked", ".gitignore": "untracked untracked"}, w.states()); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a.txt": "untracked", "src/b.txt": "untracked", ".gitignore": "untracked"}, w.states()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	staged := must[plane.StageOutput](w, "stage", `{"pathspec":[["a.txt"],["src"]]}`)
@@ -261,7 +260,7 @@ func TestCancelledChangesNothing(t *testing.T) {
 			t.Errorf("%s: %q %v, want cancelled", action, code, err)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"a": "untracked untracked"}, w.states()); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "untracked"}, w.states()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }

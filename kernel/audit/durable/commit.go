@@ -106,7 +106,7 @@ func (l *Log) shut(err error) {
 	b.err = err
 	close(b.done)
 	if failed {
-		_ = l.release() //nolint:errcheck // the log has failed already; the first error is the one to know
+		_ = l.release()
 		if l.opts.OnFail != nil {
 			l.opts.OnFail(err)
 		}

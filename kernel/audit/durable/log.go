@@ -100,7 +100,7 @@ func (l *Log) recover() error {
 	if l.lock, err = os.OpenFile(filepath.Join(l.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("open lock: %w", err)
 	}
-	if err := syscall.Flock(int(l.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
+	if err := syscall.Flock(int(l.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return ErrLocked
 	}
 	list, err := segments(l.dir)

@@ -89,7 +89,7 @@ func TestManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, doc := range bytes.Split(manifest, []byte("\n---\n")) {
+		for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
 			var o struct {
 				Kind string
 				Data map[string]string
