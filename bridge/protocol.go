@@ -13,7 +13,7 @@ import "github.com/sharedos-dev/operator/kernel/contract"
 const Audience = "sharedos-kernel"
 
 // HeaderExecutionToken carries the execution token.
-const HeaderExecutionToken = "Sharedos-Execution-Token"
+const HeaderExecutionToken = "Sharedos-Execution-Token" //nolint:gosec // a name, not a credential
 
 // The five routes.
 const (

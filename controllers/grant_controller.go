@@ -15,7 +15,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel"
 )
 
-//+kubebuilder:rbac:groups=sharedos.dev,resources=grants,verbs=get;list;watch;update;patch
+//+kubebuilder:rbac:groups=sharedos.dev,resources=grants,verbs=get;list;watch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=grants/status,verbs=get;update;patch
 
 // GrantReconciler shows what has become of a Grant. It decides nothing: the kernel

@@ -11,7 +11,7 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-//+kubebuilder:rbac:groups=sharedos.dev,resources=harnesses,verbs=get;list;watch;update;patch
+//+kubebuilder:rbac:groups=sharedos.dev,resources=harnesses,verbs=get;list;watch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=harnesses/status,verbs=get;update;patch
 
 // HarnessReconciler says whether a Harness can be used.

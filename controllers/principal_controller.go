@@ -18,7 +18,7 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-//+kubebuilder:rbac:groups=sharedos.dev,resources=principals,verbs=get;list;watch;update;patch
+//+kubebuilder:rbac:groups=sharedos.dev,resources=principals,verbs=get;list;watch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=principals/status,verbs=get;update;patch
 
 // PrincipalReconciler says whether a Principal can act, and which of several that

@@ -17,9 +17,9 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-//+kubebuilder:rbac:groups=sharedos.dev,resources=toolnamespaces,verbs=get;list;watch;update;patch
+//+kubebuilder:rbac:groups=sharedos.dev,resources=toolnamespaces,verbs=get;list;watch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=toolnamespaces/status,verbs=get;update;patch
-//+kubebuilder:rbac:groups="",resources=secrets;services;serviceaccounts,verbs=get;list;watch
+//+kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // ToolNamespaceReconciler shows what a ToolNamespace offers and whether its source
 // can be used.

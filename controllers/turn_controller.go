@@ -26,9 +26,9 @@ import (
 //+kubebuilder:rbac:groups=sharedos.dev,resources=turns,verbs=get;list;watch;create;update;patch;delete
 //+kubebuilder:rbac:groups=sharedos.dev,resources=turns/status,verbs=get;update;patch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=turns/finalizers,verbs=update
-//+kubebuilder:rbac:groups="",resources=pods;configmaps,verbs=get;list;watch;create;update;patch;delete
+//+kubebuilder:rbac:groups="",resources=pods;configmaps,verbs=get;list;watch;create;patch;delete
 //+kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-//+kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;update;patch;delete
+//+kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 //+kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 //+kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 

@@ -99,7 +99,7 @@ func FuzzGrantHash(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add([]byte(raw))
+		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g, err := contract.Unmarshal[contract.Grant](data)

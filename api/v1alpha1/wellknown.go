@@ -52,7 +52,7 @@ const (
 	VolumeShared = "sharedos"
 
 	// VolumeKernelToken holds the pod-bound token. Only the sidecar mounts it.
-	VolumeKernelToken = "sharedos-kernel-token" //nolint:gosec // a name, not a credential
+	VolumeKernelToken = "sharedos-kernel-token"
 )
 
 // Audiences of ServiceAccount tokens.

@@ -72,7 +72,8 @@ func (w *Writer) Record(_ context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	w.buf = append(line, '\n')
+	line = append(line, '\n')
+	w.buf = line
 	if _, err := w.out.Write(w.buf); err != nil {
 		return fmt.Errorf("write audit event: %w", err)
 	}

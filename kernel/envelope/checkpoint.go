@@ -66,14 +66,14 @@ func (x *Execution) reopen(ctx context.Context, from *Checkpoint) *ending {
 	}
 	turn, err := x.env.k.ResumeTurn(ctx, x.ac, from.Admission.Grants)
 	if err != nil {
-		return failedBy(sourceEnvelope, codeOf(err))
+		return failedBy(codeOf(err))
 	}
 	x.turn = turn
 	if end := x.resolve(ctx); end != nil {
 		return end
 	}
 	if x.catalog.Hash() != from.Admission.CatalogHash {
-		return failedBy(sourceEnvelope, contract.CodeCatalogChanged)
+		return failedBy(contract.CodeCatalogChanged)
 	}
 	return nil
 }

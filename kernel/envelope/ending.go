@@ -39,8 +39,8 @@ func deniedWith(code string) *ending {
 	return &ending{status: contract.StatusDenied, failure: errorFor(code), by: endedByEnvelope}
 }
 
-func failedBy(source, code string) *ending {
-	return &ending{status: contract.StatusFailed, failure: errorFor(code), source: source, by: endedByEnvelope}
+func failedBy(code string) *ending {
+	return &ending{status: contract.StatusFailed, failure: errorFor(code), source: sourceEnvelope, by: endedByEnvelope}
 }
 
 func cancelledBy(who, reason string) ending {
@@ -64,7 +64,7 @@ func (x *Execution) Cancel(ctx context.Context, reason string) contract.Executio
 // Fail ends the turn with a failure that the host of the runtime established, such
 // as harness_not_started. A malformed one becomes runtime_failed.
 func (x *Execution) Fail(ctx context.Context, failure contract.ProtocolError) contract.ExecutionResult {
-	end := failedBy(sourceEnvelope, contract.CodeRuntimeFailed)
+	end := failedBy(contract.CodeRuntimeFailed)
 	if failure.Validate() == nil {
 		end.failure = &failure
 	}
@@ -74,7 +74,7 @@ func (x *Execution) Fail(ctx context.Context, failure contract.ProtocolError) co
 // judge turns a runtime's outcome into an ending.
 func (x *Execution) judge(ctx context.Context, o *Outcome) ending {
 	if !wellFormed(o) {
-		return *failedBy(sourceEnvelope, contract.CodeInvalidRuntimeOutcome)
+		return *failedBy(contract.CodeInvalidRuntimeOutcome)
 	}
 	switch o.Kind {
 	case OutcomeCompleted:
@@ -93,7 +93,7 @@ func (x *Execution) judgeEscalation(ctx context.Context, o *Outcome) ending {
 	if x.pending() == nil {
 		err := x.ask(ctx, *o.Escalation, "")
 		if err != nil && codeOf(err) != contract.CodeEscalationPending {
-			return *failedBy(sourceEnvelope, codeOf(err))
+			return *failedBy(codeOf(err))
 		}
 	}
 	return ending{status: contract.StatusEscalated, by: endedByRuntime, metadata: o.Metadata}
@@ -141,7 +141,7 @@ func (x *Execution) end(ctx context.Context, e ending) contract.ExecutionResult 
 		x.mu.Lock()
 		l.cancel()
 		if !l.kept {
-			e = *failedBy(sourceEnvelope, contract.CodeAuditUnavailable)
+			e = *failedBy(contract.CodeAuditUnavailable)
 		}
 	}
 	e, harness := x.escalated(e)
@@ -162,7 +162,7 @@ func (x *Execution) end(ctx context.Context, e ending) contract.ExecutionResult 
 // wound down is kept beside it. The caller holds the lock.
 func (x *Execution) escalated(e ending) (ending, map[string]any) {
 	if e.status == contract.StatusEscalated && x.escalation == nil { // undone meanwhile
-		return *failedBy(sourceEnvelope, contract.CodeEscalationNotRecorded), nil
+		return *failedBy(contract.CodeEscalationNotRecorded), nil
 	}
 	if x.escalation == nil || (e.failure != nil && e.failure.Code == contract.CodeAuditUnavailable) {
 		return e, nil
@@ -174,11 +174,11 @@ func (x *Execution) escalated(e ending) (ending, map[string]any) {
 	if e.failure != nil {
 		harness["code"] = e.failure.Code
 		if len(e.failure.Details) > 0 {
-			harness["details"] = json.RawMessage(e.failure.Details)
+			harness["details"] = e.failure.Details
 		}
 	}
 	if e.output != nil {
-		harness["output"] = json.RawMessage(e.output)
+		harness["output"] = e.output
 	}
 	return ending{status: contract.StatusEscalated, by: e.by, metadata: e.metadata}, harness
 }
@@ -205,7 +205,7 @@ func (x *Execution) recordEnding(ctx context.Context, e ending) ending {
 		event.CatalogHash = x.catalog.Hash()
 	}
 	if err := x.env.k.Record(ctx, x.ac, event); err != nil {
-		return *failedBy(sourceEnvelope, contract.CodeAuditUnavailable)
+		return *failedBy(contract.CodeAuditUnavailable)
 	}
 	return e
 }
@@ -264,7 +264,7 @@ func (x *Execution) metadata(e *ending, harness map[string]any) contract.Object 
 		m["callsAfterEscalation"] = x.usage.CallsAfterEscalation
 	}
 	if len(e.metadata) > 0 {
-		m["runtime"] = json.RawMessage(e.metadata)
+		m["runtime"] = e.metadata
 	}
 	if len(m) == 0 {
 		return nil

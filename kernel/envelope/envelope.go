@@ -43,7 +43,7 @@ type Envelope struct {
 // New returns an envelope over k.
 func New(k *kernel.Kernel, opts Options) *Envelope {
 	if opts.AfterFunc == nil {
-		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop } //nolint:forbidigo // the default of a port
 	}
 	return &Envelope{k: k, opts: opts}
 }

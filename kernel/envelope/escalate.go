@@ -119,7 +119,7 @@ func (x *Execution) ask(ctx context.Context, ask Ask, callID string) error {
 	close(l.recorded)
 	x.mu.Unlock()
 	if !l.kept {
-		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeAuditUnavailable))
+		x.end(ctx, *failedBy(contract.CodeAuditUnavailable))
 		return refusal(contract.CodeAuditUnavailable)
 	}
 	return x.persist(persistCtx, e)

@@ -216,6 +216,6 @@ func (x *Execution) Observe(data contract.Object) error {
 		return ErrTooManyObserved
 	}
 	x.observed++
-	x.emit(contract.EventRuntime, map[string]any{"observation": json.RawMessage(data)})
+	x.emit(contract.EventRuntime, map[string]any{"observation": data})
 	return nil
 }

@@ -160,7 +160,7 @@ func (x *Execution) completed(ctx context.Context, report kernel.Report, running
 	}
 	x.mu.Unlock()
 	if report.AuditFailed {
-		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeAuditUnavailable))
+		x.end(ctx, *failedBy(contract.CodeAuditUnavailable))
 	}
 	return *result
 }

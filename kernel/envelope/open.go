@@ -48,7 +48,7 @@ func (x *Execution) open(ctx context.Context) *ending {
 	})
 	switch {
 	case decision.ReasonCode == contract.CodeAuditUnavailable:
-		return failedBy(sourceEnvelope, contract.CodeAuditUnavailable)
+		return failedBy(contract.CodeAuditUnavailable)
 	case !decision.Allowed:
 		end := deniedWith(decision.ReasonCode)
 		end.required = decision.RequiredAuthority
@@ -80,7 +80,7 @@ func (x *Execution) check() string {
 func (x *Execution) resolve(ctx context.Context) *ending {
 	catalog, err := x.turn.Catalog(ctx)
 	if err != nil {
-		return failedBy(sourceEnvelope, codeOf(err))
+		return failedBy(codeOf(err))
 	}
 	if x.req.Tools != nil {
 		names := make([]string, 0, len(x.req.Tools))
@@ -122,7 +122,7 @@ func codeOf(err error) string {
 func refusedBy(err error) *ending {
 	code := codeOf(err)
 	if code == contract.CodeAuditUnavailable {
-		return failedBy(sourceEnvelope, code)
+		return failedBy(code)
 	}
 	return deniedWith(code)
 }

@@ -42,7 +42,7 @@ func (e *Envelope) Run(ctx context.Context, req contract.ExecutionRequest, r Run
 			return
 		}
 		if err != nil {
-			x.end(runCtx, *failedBy(sourceEnvelope, contract.CodeRuntimeFailed))
+			x.end(runCtx, *failedBy(contract.CodeRuntimeFailed))
 			return
 		}
 		x.Finish(runCtx, outcome)
@@ -63,7 +63,7 @@ func contained(ctx context.Context, x *Execution, r Runtime) (o Outcome, err err
 		}
 		recover() //nolint:errcheck // its text may hold anything; the turn says runtime_failed
 		o, err = Outcome{}, errRuntimePanicked
-		x.end(ctx, *failedBy(sourceEnvelope, contract.CodeRuntimeFailed))
+		x.end(ctx, *failedBy(contract.CodeRuntimeFailed))
 	}()
 	o, err = r.Run(ctx, x.Request(), host{x})
 	returned = true

@@ -33,7 +33,6 @@ func search(t reflect.Type, forbidden, seen map[reflect.Type]bool, path string) 
 	}
 	seen[t] = true
 	for m := range t.Methods() {
-		m := m
 		for out := range m.Type.Outs() {
 			if way := search(out, forbidden, seen, path+"."+m.Name+"()"); way != "" {
 				return way
@@ -45,7 +44,7 @@ func search(t reflect.Type, forbidden, seen map[reflect.Type]bool, path string) 
 		return search(t.Elem(), forbidden, seen, path+"[]")
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if f := f; f.IsExported() {
+			if f.IsExported() {
 				if way := search(f.Type, forbidden, seen, path+"."+f.Name); way != "" {
 					return way
 				}

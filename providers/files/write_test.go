@@ -191,6 +191,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 					t.Errorf("create: %s %v", code, err)
 				}
 				for !w.increment(t) {
+					continue
 				}
 				won[i]++
 			}

@@ -18,6 +18,8 @@ import (
 )
 
 // stage answers repo.stage.
+//
+//nolint:gocyclo // one case after the other, in the order Git has them
 func (p *Provider) stage(ctx context.Context, o *opened) (any, error) {
 	var in plane.StageInput
 	if err := decode(o.op.Input, &in); err != nil {

@@ -76,7 +76,7 @@ func parseGroups(path string, source []byte) ([]group, error) {
 func parseGroup(constants *ast.GenDecl) (group, error) {
 	result := group{heading: text(constants.Doc)}
 	for _, spec := range constants.Specs {
-		constant := spec.(*ast.ValueSpec) //nolint:forcetypeassert // A constant declaration holds nothing else.
+		constant := spec.(*ast.ValueSpec) //nolint:forcetypeassert,errcheck // A constant declaration holds nothing else.
 		kind, ok := constant.Type.(*ast.Ident)
 		if !ok || (kind.Name != "ConditionType" && kind.Name != "ConditionReason") {
 			continue

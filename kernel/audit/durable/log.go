@@ -75,7 +75,7 @@ func Open(dir string, opts Options) (*Log, error) {
 	if opts.MaxPending <= 0 {
 		opts.MaxPending = 16 << 20
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // the operator names the folder
 		return nil, fmt.Errorf("create audit directory: %w", err)
 	}
 	l := &Log{dir: dir, opts: opts, pending: newBatch(), stopped: make(chan struct{}), open: openSegment}

@@ -37,7 +37,7 @@ func Open(dir string) (files.Index, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear index: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o775); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return nil, fmt.Errorf("make index: %w", err)
 	}
 	m, err := newMapping()

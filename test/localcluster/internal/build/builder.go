@@ -72,7 +72,7 @@ func (b Builder) build(ctx context.Context, c Component, dir string) error {
 	if err != nil {
 		return fmt.Errorf("create build folder: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 
 	start := time.Now()
 	fmt.Fprintf(b.Progress, "building %s %s … (%s)\n", c.Name, c.Version, c.Hint)

@@ -25,11 +25,11 @@ func TestQuoteSurvivesAShell(t *testing.T) {
 
 func TestWriteClusterEnv(t *testing.T) {
 	l := layout.Layout{State: "/state", Run: "/run/x"}
-	shell := func(env map[string]string, print string) string {
+	shell := func(env map[string]string, shown string) string {
 		t.Helper()
 		var b bytes.Buffer
 		writeClusterEnv(&b, l, "/assets", "/containerd", func(k string) string { return env[k] })
-		cmd := exec.Command("/bin/sh", "-ec", b.String()+"printf '%s' \""+print+"\"")
+		cmd := exec.Command("/bin/sh", "-ec", b.String()+"printf '%s' \""+shown+"\"")
 		cmd.Env = []string{"PATH=/usr/bin"}
 		for k, v := range env {
 			cmd.Env = append(cmd.Env, k+"="+v)

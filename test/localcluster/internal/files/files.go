@@ -22,7 +22,7 @@ func WriteIfChanged(file string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when all went well
 	_, err = tmp.Write(data)
 	if err == nil {
 		err = tmp.Chmod(mode)

@@ -92,7 +92,7 @@ func setSysctl(name, value string) error {
 
 // PortFree says whether nobody listens on an address.
 func PortFree(address string) error {
-	l, err := net.Listen("tcp", address)
+	l, err := net.Listen("tcp", address) //nolint:noctx // it does not wait
 	if err != nil {
 		return fmt.Errorf("address %s is taken by another program: %w", address, err)
 	}

@@ -33,9 +33,9 @@ func (s Store) Start(spec Spec) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("open log of %s: %w", spec.Name, err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 
-	cmd := exec.Command(spec.Exe, spec.Args...)
+	cmd := exec.Command(spec.Exe, spec.Args...) //nolint:noctx // it outlives this program
 	cmd.Env = spec.Env
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
@@ -72,7 +72,7 @@ func Tail(file string, lines int) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Size() > most {
 		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
 			return ""
