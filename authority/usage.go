@@ -3,8 +3,10 @@ package authority
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,10 +25,14 @@ type Uses struct {
 
 var _ kernel.UsageStore = Uses{}
 
+// contention is how long a use competes with others for the same Grant: about three
+// seconds. What has not won by then fails closed.
+var contention = wait.Backoff{Steps: 40, Duration: 5 * time.Millisecond, Factor: 1.1, Jitter: 0.5}
+
 // Consume implements [kernel.UsageStore].
 func (u Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 	spent := false
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := retry.RetryOnConflict(contention, func() error {
 		grant := &v1alpha1.Grant{}
 		if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
 			return err
