@@ -1,6 +1,7 @@
 package authority_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -154,5 +155,46 @@ func TestExactlyMaxUses(t *testing.T) {
 	}
 	if _, err := uses.Consume(t.Context(), kernel.Use{NamespaceID: namespace, GrantID: "gone", MaxUses: 1}); err == nil {
 		t.Error("a use of a grant that is gone was spent")
+	}
+}
+
+// rendezvous lets the first reads go on only together, so that all of them have
+// seen the same version.
+type rendezvous struct {
+	client.Reader
+	meet    sync.WaitGroup
+	pending atomic.Int64
+}
+
+func (r *rendezvous) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, into, opts...)
+	if r.pending.Add(-1) >= 0 {
+		r.meet.Done()
+		r.meet.Wait()
+	}
+	return err
+}
+
+// TestOneLastUse has two callers read the same last use before either spends it.
+func TestOneLastUse(t *testing.T) {
+	c := store(t, grant("g", "alice", "bot"))
+	reader := &rendezvous{Reader: c}
+	reader.meet.Add(2)
+	reader.pending.Store(2)
+	uses := authority.Uses{Reader: reader, Writer: c.Status()}
+	var spent atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if ok, err := uses.Consume(t.Context(), kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: 1}); err != nil {
+				t.Errorf("consume: %v", err)
+			} else if ok {
+				spent.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if spent.Load() != 1 {
+		t.Errorf("the last use was spent %d times", spent.Load())
 	}
 }
