@@ -144,6 +144,12 @@ func (r *TurnReconciler) read(ctx context.Context, name types.NamespacedName) (*
 
 // advance runs the phases that the Turn has not been through yet.
 func (r *TurnReconciler) advance(ctx context.Context, s *turnScope) (ctrl.Result, error) {
+	if s.session != nil && s.turn.Status.Admission == nil && !s.ended() {
+		// Its admission could not be stored, because the Turn had changed meanwhile: it
+		// is admitted anew, as it is now.
+		r.Sessions.Forget(ctx, s.key())
+		s.session = nil
+	}
 	if s.session == nil {
 		if s.turn.Status.Admission == nil {
 			return r.admit(ctx, s)
