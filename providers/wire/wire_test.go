@@ -273,7 +273,7 @@ func TestHandlerRefusesRequests(t *testing.T) {
 		"too large":       {"POST", wire.Path, "application/json", `"` + strings.Repeat("a", 1<<10) + `"`, 413},
 		"no context":      {"POST", wire.Path, "application/json", `{"operationId":"o","resource":{"namespace":"files","path":[]},"action":"list"}`, 400},
 		"grants":          {"POST", wire.Path, "application/json", strings.Replace(body, `"action"`, `"grants":[],"action"`, 1), 400},
-		"dot":             {"POST", wire.Path, "application/json", strings.Replace(body, `[]`, `[".."]`, 1), 400},
+		"a parent":        {"POST", wire.Path, "application/json", strings.Replace(body, `[]`, `[".."]`, 1), 400},
 		"other owner":     {"POST", wire.Path, "application/json", strings.Replace(body, `"path":[]`, `"path":[],"owner":{"kind":"human","userId":"x"}`, 1), 400},
 		"duplicate owner": {"POST", wire.Path, "application/json", strings.Replace(body, `"owner":`, `"owner":{"kind":"human","userId":"x"},"owner":`, 1), 400},
 	} {

@@ -15,7 +15,7 @@ func TestParseNameServers(t *testing.T) {
 	}{
 		{name: "several", conf: "# nameserver 9.9.9.9\nsearch x\nnameserver 10.0.0.1\nnameserver 10.0.0.2\n", want: []string{"10.0.0.1", "10.0.0.2"}},
 		{name: "loopback and ipv6 are of no use to pods", conf: "nameserver 127.0.0.53\nnameserver ::1\nnameserver fd00::1\n"},
-		{name: "not an address", conf: "nameserver\nhere\n"},
+		{name: "not an address", conf: "nameserver\n" + "nameserver here\n"},
 		{name: "empty"},
 	}
 	for _, tt := range tests {
