@@ -70,7 +70,7 @@ func TestRebinding(t *testing.T) {
 	origins := map[string]bool{
 		"absent": true, "http://127.0.0.1": true, "http://localhost:3000": true, "https://[::1]:1": true,
 		"null": false, "http://evil.example": false, "http://127.0.0.1.evil.example": false, "": false,
-		"http://localhost@evil.example": false, "chrome-extension://abc": false, "file://": false, "localhost": false,
+		"http://localhost@evil.example": false, "http://evil.example@localhost": false, "chrome-extension://abc": false, "file://": false, "localhost": false,
 	}
 	types := map[string]bool{
 		"absent": true, "application/json": true, "Application/JSON; charset=utf-8": true,

@@ -19,7 +19,7 @@ import (
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	output := strconv.Quote(strings.Repeat("x", 32<<20)) // more than the sockets hold
+	output := strconv.Quote(strings.Repeat("x", 8<<20)) // more than the sockets hold
 	f.answer = func(_ context.Context, call mcp.Invocation) (contract.ToolResult, error) {
 		return succeed(call, output), nil
 	}
@@ -40,6 +40,9 @@ func TestSlowReader(t *testing.T) {
 		_ = conn.Close()
 		around.Close()
 	}()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(conn, rawPost(callBody, "Host: 127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
