@@ -8,6 +8,10 @@ func MessageFor(code string) string {
 	if text := decisionMessage(code); text != "" {
 		return text
 	}
+	return toolMessage(code)
+}
+
+func toolMessage(code string) string {
 	switch code {
 	case contract.CodeToolUnavailable:
 		return "The tool is not available in this context."
@@ -31,6 +35,13 @@ func MessageFor(code string) string {
 		return "The operation failed."
 	case contract.CodeInvalidResourceResult:
 		return "The provider returned a malformed result."
+	default:
+		return controlMessage(code)
+	}
+}
+
+func controlMessage(code string) string {
+	switch code {
 	case contract.CodeAuditUnavailable:
 		return "The operation could not be recorded and was not carried out."
 	case contract.CodeEscalationNotTerminated:

@@ -64,7 +64,7 @@ func (c *checks) text(field, s string, limit int) {
 		c.fail(field, RuleTrimmed, "must not begin or end with white space")
 		return
 	}
-	c.length(field, s, 1, limit)
+	c.length(field, s, limit)
 }
 
 // plainText recognises in one pass what nearly every text is: ASCII within the
@@ -76,14 +76,14 @@ func plainText(s string, limit int) bool {
 	return isASCII(s)
 }
 
-func (c *checks) length(field, s string, low, high int) {
+func (c *checks) length(field, s string, high int) {
 	if c.err != nil {
 		return
 	}
 	if n, ok := codePoints(s, high); !ok {
 		c.fail(field, strictjson.RuleUTF8, "not valid UTF-8")
-	} else if n < low || n > high {
-		c.fail(field, RuleLength, "must have %d to %d characters", low, high)
+	} else if n < 1 || n > high {
+		c.fail(field, RuleLength, "must have 1 to %d characters", high)
 	}
 }
 
@@ -143,9 +143,9 @@ func (c *checks) absent(field string, raw Value, required bool) bool {
 	return len(raw) == 0
 }
 
-// uniqueTexts checks a list of unique trimmed strings.
-func (c *checks) uniqueTexts(field string, list []string, low, high, limit int) {
-	c.texts(field, list, low, high, limit)
+// uniqueTexts checks a list of unique identifiers.
+func (c *checks) uniqueTexts(field string, list []string, low, high int) {
+	c.texts(field, list, low, high, MaxIdentifier)
 	if c.err == nil && hasDuplicate(list) {
 		c.fail(field, RuleUnique, "must not repeat an entry")
 	}

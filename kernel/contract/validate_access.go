@@ -153,7 +153,7 @@ func (a AccessContext) Validate() error {
 	c.nested("owner", a.Owner.Validate())
 	c.text("purpose", a.Purpose, MaxPurpose)
 	c.identifier("traceId", a.TraceID)
-	c.uniqueTexts("enabledToolNamespaces", a.EnabledToolNamespaces, 0, MaxNamespaces, MaxIdentifier)
+	c.uniqueTexts("enabledToolNamespaces", a.EnabledToolNamespaces, 0, MaxNamespaces)
 	c.instant("now", a.Now)
 	return c.result()
 }

@@ -11,7 +11,7 @@ import (
 func (d ToolDefinition) Validate() error {
 	var c checks
 	c.nested("name", ValidateToolName(d.Name))
-	c.length("description", d.Description, 1, MaxDescription)
+	c.length("description", d.Description, MaxDescription)
 	c.identifier("namespace", d.Namespace)
 	c.identifier("source", d.Source)
 	if d.ReadWrite != ClassRead && d.ReadWrite != ClassWrite {
@@ -35,7 +35,7 @@ func (d ToolDefinition) Validate() error {
 // ValidateToolName checks a canonical tool name: 1 to 128 of A-Z a-z 0-9 _ . -
 func ValidateToolName(name string) error {
 	var c checks
-	c.length("", name, 1, MaxToolName)
+	c.length("", name, MaxToolName)
 	for i := range len(name) {
 		b := name[i]
 		letter := (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')
@@ -74,7 +74,7 @@ func (t ToolCall) checkFrame() checks {
 func (e ProtocolError) Validate() error {
 	var c checks
 	c.text("code", e.Code, MaxCode)
-	c.length("message", e.Message, 1, MaxMessage)
+	c.length("message", e.Message, MaxMessage)
 	c.object("details", e.Details, false)
 	return c.result()
 }
@@ -116,7 +116,7 @@ func (c *checks) answer(status Status, output Value, failure *ProtocolError) {
 func (p PublishedTool) Validate() error {
 	var c checks
 	c.nested("name", ValidateToolName(p.Name))
-	c.length("description", p.Description, 1, MaxDescription)
+	c.length("description", p.Description, MaxDescription)
 	c.object("inputSchema", p.InputSchema, true)
 	c.object("outputSchema", p.OutputSchema, false)
 	if p.Metadata != nil {
@@ -152,8 +152,8 @@ func (k Catalogue) Validate() error {
 // Validate implements [Validator].
 func (u ToolNamespaceUpdate) Validate() error {
 	var c checks
-	c.uniqueTexts("enable", u.Enable, 0, MaxNamespaces, MaxIdentifier)
-	c.uniqueTexts("disable", u.Disable, 0, MaxNamespaces, MaxIdentifier)
+	c.uniqueTexts("enable", u.Enable, 0, MaxNamespaces)
+	c.uniqueTexts("disable", u.Disable, 0, MaxNamespaces)
 	if len(u.Enable)+len(u.Disable) == 0 {
 		c.fail("", RuleItems, "must enable or disable at least one namespace")
 	}
@@ -174,7 +174,7 @@ func (k ToolNamespaceCatalog) Validate() error {
 	for i, e := range k.Namespaces {
 		prefix := "namespaces" + strictjson.Index(i) + "."
 		c.identifier(prefix+"namespace", e.Namespace)
-		c.uniqueTexts(prefix+"sources", e.Sources, 1, MaxListEntries, MaxIdentifier)
+		c.uniqueTexts(prefix+"sources", e.Sources, 1, MaxListEntries)
 		if e.ToolCount < 1 {
 			c.fail(prefix+"toolCount", RuleValue, "must be positive")
 		}

@@ -161,7 +161,7 @@ const EscalationPending = "pending"
 // Validate implements [Validator].
 func (e Escalation) Validate() error {
 	var c checks
-	c.length("reason", e.Reason, 1, MaxReason)
+	c.length("reason", e.Reason, MaxReason)
 	c.nested("reviewer", e.Reviewer.Validate())
 	c.instant("requestedAt", e.RequestedAt)
 	if e.RequestedAuthority != nil {

@@ -52,6 +52,7 @@ type worker struct {
 }
 
 func (w *worker) call(b *testing.B, id string) {
+	b.Helper()
 	if w.left == 0 {
 		w.finish()
 		w.x, w.left = w.env.Open(context.Background(), w.req), 10000

@@ -80,8 +80,9 @@ func (EnvelopeDoor) Enter(tb testing.TB, w *World) Seat {
 	x.Start(ctx)
 	return Seat{
 		Tools: func() []string {
-			var names []string
-			for _, tool := range x.Catalog().Tools {
+			tools := x.Catalog().Tools
+			names := make([]string, 0, len(tools))
+			for _, tool := range tools {
 				names = append(names, tool.Name)
 			}
 			return names

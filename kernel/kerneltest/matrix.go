@@ -201,47 +201,51 @@ func Try(tb testing.TB, row Row, door Door) Cell {
 func (v *visit) incomplete() []string {
 	var wrong []string
 	events := v.world.Audit.Events()
-	ids := map[string]bool{}
-	allowed := map[string]bool{}
-	calls, endings := 0, 0
+	ids := make(map[string]bool, len(events))
+	allowed := make(map[string]bool)
+	seen := make(map[audit.Type]int)
 	for i := range events {
 		e := &events[i]
-		line, err := e.AppendJSON(nil)
-		switch {
-		case err != nil:
-			wrong = append(wrong, fmt.Sprintf("record: %s cannot be written: %v", e.Type, err))
-		case e.ID == "" || ids[e.ID]:
-			wrong = append(wrong, fmt.Sprintf("record: %s has no id of its own", e.Type))
-		case containsSecret(line):
-			wrong = append(wrong, fmt.Sprintf("record: %s holds what was sent", e.Type))
-		case e.TraceID == "" || e.NamespaceID == "" || e.Actor.ID == "" || e.Purpose == "":
-			wrong = append(wrong, fmt.Sprintf("record: %s does not say who", e.Type))
+		if flaw := flawOf(e); flaw != "" {
+			wrong = append(wrong, fmt.Sprintf("record: %s %s", e.Type, flaw))
+		}
+		if ids[e.ID] {
+			wrong = append(wrong, fmt.Sprintf("record: %s has another's id", e.Type))
 		}
 		ids[e.ID] = true
-		switch e.Type {
-		case audit.AuthorizationChecked:
-			allowed[e.OperationID] = allowed[e.OperationID] || e.Outcome == audit.Allowed
-		case audit.ToolInvoked:
-			calls++
-			if e.Outcome == audit.Succeeded && !allowed[e.OperationID] {
-				wrong = append(wrong, "record: a call succeeded before its decision was recorded")
-			}
-		case audit.EscalationRequested:
-			calls++
-		case audit.TurnEnded:
-			endings++
+		seen[e.Type]++
+		if e.Type == audit.AuthorizationChecked && e.Outcome == audit.Allowed {
+			allowed[e.OperationID] = true
+		}
+		if e.Type == audit.ToolInvoked && e.Outcome == audit.Succeeded && !allowed[e.OperationID] {
+			wrong = append(wrong, "record: a call succeeded before its decision was recorded")
 		}
 	}
-	if v.seat.Entry == (Answer{}) && calls < v.calls {
+	if calls := seen[audit.ToolInvoked] + seen[audit.EscalationRequested]; v.seat.Entry == (Answer{}) && calls < v.calls {
 		wrong = append(wrong, fmt.Sprintf("record: %d of %d calls are on record", calls, v.calls))
 	}
-	if v.ended {
-		if endings == 0 {
-			wrong = append(wrong, "record: the ending is missing")
-		}
-		wrong = append(wrong, v.gaps()...)
+	if !v.ended {
+		return wrong
 	}
-	return wrong
+	if seen[audit.TurnEnded] == 0 {
+		wrong = append(wrong, "record: the ending is missing")
+	}
+	return append(wrong, v.gaps()...)
+}
+
+// flawOf is what is wrong with one event, or nothing.
+func flawOf(e *audit.Event) string {
+	line, err := e.AppendJSON(nil)
+	switch {
+	case err != nil:
+		return "cannot be written: " + err.Error()
+	case containsSecret(line):
+		return "holds what was sent"
+	case e.ID == "" || e.TraceID == "" || e.NamespaceID == "" || e.Actor.ID == "" || e.Purpose == "":
+		return "does not say who"
+	default:
+		return ""
+	}
 }
 
 // gaps checks the events of an ended turn.

@@ -37,12 +37,11 @@ const (
 // stage is the fixed world of the matrix: the actor may read and list below Work,
 // may delete in Trash, and is admitted with ample budgets.
 func stage(more ...contract.Grant) (*World, *Plane) {
-	grants := []contract.Grant{
+	w := New(slices.Concat([]contract.Grant{
 		Admission(),
 		MakeGrant("base-read").Descendants("files", []string{"Work"}, "read", "list").Obj(),
 		MakeGrant("base-trash").Descendants("files", []string{"Trash"}, "delete").Obj(),
-	}
-	w := New(append(grants, more...)...)
+	}, more)...)
 	plane := &Plane{}
 	w.Options.Tools = FilesTools(plane)
 	w.Options.Resources = map[string]kernel.ResourceProvider{"files": plane}
@@ -56,7 +55,7 @@ func budgets(steps, calls int64) func(r *contract.ExecutionRequest) {
 	}
 }
 
-// at is the arguments of a files tool: a path given as a JSON array.
+// pathArgs is the arguments of a files tool: a path given as a JSON array.
 func pathArgs(segments ...string) string {
 	var text strings.Builder
 	text.WriteString(`{"path":[`)

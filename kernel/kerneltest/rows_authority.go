@@ -34,54 +34,13 @@ func authorityRows() []Row {
 	return []Row{{
 		ID: "host-ceiling", Violation: "use a grant the host ceiling overrides",
 		Expected: "host_policy_denied, grant named in audit; frozen tools absent from the catalogue",
-		Run: func(t *Trial) {
-			w, _ := stage(MakeGrant("frozen").Descendants("files", nil, "archive").Obj(), MakeGrant("overridden").Descendants("files", []string{"Secret"}, "read").Obj())
-			archive := Definition("archive", contract.ClassWrite)
-			w.Options.Tools = append(w.Options.Tools, kernel.NewResourceTool(archive, &Plane{}))
-			w.Options.Ceiling = kernel.HostCeilingFunc(func(q kernel.CeilingQuery) (bool, error) {
-				return q.GrantID != "frozen" && q.GrantID != "overridden", nil
-			})
-			seat := t.Enter(w)
-			t.Attempt("an overridden grant", seat.Call("c1", "files.read", pathArgs("Secret"), nil), denied, contract.CodeHostPolicyDenied)
-			t.Holds("it is named", rejectedAs(w, "overridden", contract.CodeHostPolicyDenied), "the overridden grant is not named in audit")
-			t.Holds("a frozen tool is not listed", !listed(seat, "files.archive"), "files.archive is listed")
-			t.Attempt("a frozen tool", seat.Call("c2", "files.archive", pathArgs("Work"), nil), denied, contract.CodeToolUnavailable)
-			t.Holds("its grant is named", rejectedAs(w, "frozen", contract.CodeHostPolicyDenied), "the frozen grant is not named in audit")
-			t.control(seat, "control")
-		},
+		Run:      runHostCeiling,
 	}, {
 		ID: "read-as-write", Violation: "read authority used for a mutation", Expected: "denied, audited",
-		Run: func(t *Trial) {
-			w, plane := stage()
-			seat := t.Enter(w)
-			t.Attempt("delete what may only be read", seat.Call("c1", "files.delete", pathArgs("Work", "a"), nil), denied, contract.CodeNoMatchingGrant)
-			t.Holds("nothing ran", len(plane.Operations()) == 0, "%d operations ran", len(plane.Operations()))
-			t.Holds("it is on record", audited(w, func(e *audit.Event) bool {
-				return e.Type == audit.AuthorizationChecked && e.Outcome == audit.Denied && e.Action == "delete" && len(e.RejectedGrants) == 3
-			}), "the denial is not recorded with its rejected grants")
-			t.Control("delete in the trash", seat.Call("c2", "files.delete", pathArgs("Trash", "a"), nil))
-		},
+		Run: runReadAsWrite,
 	}, {
 		ID: "dead-grants", Violation: "expired grant; grant revoked before the turn; revoked ancestor", Expected: "denied; descendants invalid",
-		Run: func(t *Trial) {
-			w, _ := stage(
-				MakeGrant("expired").Descendants("files", []string{"Expired"}, "read").Expires(0).Obj(),
-				MakeGrant("revoked").Descendants("files", []string{"Revoked"}, "read").Revoked(-time.Minute).Obj(),
-				MakeGrant("future").Descendants("files", []string{"Future"}, "read").NotBefore(time.Hour).Obj(),
-				MakeGrant("orphan").Descendants("files", []string{"Orphan"}, "read").Parent("parent").Obj(),
-			)
-			w.Ancestors.Add(
-				MakeGrant("parent").To(Alice()).From(contract.Human("carol")).Issued(-2*time.Hour).Descendants("files", nil, "read").Depth(1).Parent("grandparent").Obj(),
-				MakeGrant("grandparent").To(contract.Human("carol")).From(contract.Human("root")).Issued(-3*time.Hour).Descendants("files", nil, "read").Depth(2).Revoked(-time.Minute).Obj(),
-			)
-			seat := t.Enter(w)
-			for i, path := range []string{"Expired", "Revoked", "Future"} {
-				t.Attempt(path, seat.Call("c"+strconv.Itoa(i), "files.read", pathArgs(path), nil), denied, contract.CodeNoMatchingGrant)
-				t.Holds(path+" on record", rejectedAs(w, []string{"expired", "revoked", "future"}[i], "window"), "the window is not recorded")
-			}
-			t.Attempt("a revoked ancestor", seat.Call("c9", "files.read", pathArgs("Orphan"), nil), denied, contract.CodeDelegationChainInvalid)
-			t.control(seat, "control")
-		},
+		Run: runDeadGrants,
 	}, {
 		ID: "revoked-mid-turn", Violation: "grant revoked mid-turn", Expected: "this turn keeps it; denied on the next turn",
 		NotApplicable: map[string]string{DoorHTTP: httpHasNoTurn},
@@ -110,27 +69,7 @@ func authorityRows() []Row {
 		Run: runCrossing,
 	}, {
 		ID: "bounded-use", Violation: "exhaust a bounded grant, concurrently from 64 callers", Expected: "exactly maxUses succeed",
-		Run: func(t *Trial) {
-			const callers, uses = 64, 7
-			w, plane := stage(MakeGrant("bounded").Descendants("files", []string{"Bounded"}, "read").MaxUses(uses).Obj())
-			seat := t.Enter(w)
-			var ran, spent atomic.Int64
-			var all sync.WaitGroup
-			for i := range callers {
-				all.Go(func() {
-					switch got := seat.Call("c"+strconv.Itoa(i), "files.read", pathArgs("Bounded"), nil); {
-					case got.Status == "succeeded":
-						ran.Add(1)
-					case got == Answer{denied, contract.CodeGrantExhausted}:
-						spent.Add(1)
-					}
-				})
-			}
-			all.Wait()
-			t.Holds("exactly its uses", ran.Load() == uses && spent.Load() == callers-uses && w.Uses.Spent("bounded") == uses && len(plane.Operations()) == uses,
-				"%d ran, %d were refused, %d are spent, %d operations", ran.Load(), spent.Load(), w.Uses.Spent("bounded"), len(plane.Operations()))
-			t.control(seat, "control")
-		},
+		Run: runBoundedUse,
 	}, {
 		ID: "infrastructure", Violation: "usage store unavailable; grant source unavailable at the turn's start", Expected: "fail closed, distinguishable from policy",
 		Run: runInfrastructure,
@@ -162,23 +101,7 @@ func authorityRows() []Row {
 		},
 	}, {
 		ID: "complete-record", Violation: "allowed and denied turns", Expected: "complete record",
-		Run: func(t *Trial) {
-			w, _ := stage()
-			seat := t.Enter(w)
-			t.control(seat, "c1")
-			t.Attempt("a refused call", seat.Call("c2", "files.read", pathArgs("Other"), nil), denied, contract.CodeNoMatchingGrant)
-			if seat.End != nil {
-				t.Control("an allowed turn", seat.End(envelope.Outcome{Kind: envelope.OutcomeCompleted, Output: contract.Value(`{"text":"` + Secret + `"}`)}))
-			}
-			shut, _ := stage()
-			shut.Grants.Set()
-			if refused := t.Enter(shut); refused.Entry != (Answer{}) {
-				t.Attempt("a refused turn", refused.Entry, denied, contract.CodeNoMatchingGrant)
-				t.Holds("its record", audited(shut, func(e *audit.Event) bool {
-					return e.Type == audit.TurnEnded && e.Outcome == audit.Denied && e.RequestedAuthority != nil
-				}), "the refused turn is not recorded")
-			}
-		},
+		Run: runCompleteRecord,
 	}}
 }
 
@@ -251,4 +174,91 @@ func runInfrastructure(t *Trial) {
 	t.Holds("it is marked and named", audited(dark, func(e *audit.Event) bool {
 		return e.Type == audit.AuthorityResolved && e.FailClosed && e.Cause == "grant_source_failed"
 	}), "the failure is not recorded")
+}
+
+func runHostCeiling(t *Trial) {
+	w, _ := stage(MakeGrant("frozen").Descendants("files", nil, "archive").Obj(), MakeGrant("overridden").Descendants("files", []string{"Secret"}, "read").Obj())
+	archive := Definition("archive", contract.ClassWrite)
+	w.Options.Tools = append(w.Options.Tools, kernel.NewResourceTool(archive, &Plane{}))
+	w.Options.Ceiling = kernel.HostCeilingFunc(func(q kernel.CeilingQuery) (bool, error) {
+		return q.GrantID != "frozen" && q.GrantID != "overridden", nil
+	})
+	seat := t.Enter(w)
+	t.Attempt("an overridden grant", seat.Call("c1", "files.read", pathArgs("Secret"), nil), denied, contract.CodeHostPolicyDenied)
+	t.Holds("it is named", rejectedAs(w, "overridden", contract.CodeHostPolicyDenied), "the overridden grant is not named in audit")
+	t.Holds("a frozen tool is not listed", !listed(seat, "files.archive"), "files.archive is listed")
+	t.Attempt("a frozen tool", seat.Call("c2", "files.archive", pathArgs("Work"), nil), denied, contract.CodeToolUnavailable)
+	t.Holds("its grant is named", rejectedAs(w, "frozen", contract.CodeHostPolicyDenied), "the frozen grant is not named in audit")
+	t.control(seat, "control")
+}
+
+func runDeadGrants(t *Trial) {
+	w, _ := stage(
+		MakeGrant("expired").Descendants("files", []string{"Expired"}, "read").Expires(0).Obj(),
+		MakeGrant("revoked").Descendants("files", []string{"Revoked"}, "read").Revoked(-time.Minute).Obj(),
+		MakeGrant("future").Descendants("files", []string{"Future"}, "read").NotBefore(time.Hour).Obj(),
+		MakeGrant("orphan").Descendants("files", []string{"Orphan"}, "read").Parent("parent").Obj(),
+	)
+	w.Ancestors.Add(
+		MakeGrant("parent").To(Alice()).From(contract.Human("carol")).Issued(-2*time.Hour).Descendants("files", nil, "read").Depth(1).Parent("grandparent").Obj(),
+		MakeGrant("grandparent").To(contract.Human("carol")).From(contract.Human("root")).Issued(-3*time.Hour).Descendants("files", nil, "read").Depth(2).Revoked(-time.Minute).Obj(),
+	)
+	seat := t.Enter(w)
+	for i, path := range []string{"Expired", "Revoked", "Future"} {
+		t.Attempt(path, seat.Call("c"+strconv.Itoa(i), "files.read", pathArgs(path), nil), denied, contract.CodeNoMatchingGrant)
+		t.Holds(path+" on record", rejectedAs(w, []string{"expired", "revoked", "future"}[i], "window"), "the window is not recorded")
+	}
+	t.Attempt("a revoked ancestor", seat.Call("c9", "files.read", pathArgs("Orphan"), nil), denied, contract.CodeDelegationChainInvalid)
+	t.control(seat, "control")
+}
+
+func runBoundedUse(t *Trial) {
+	const callers, uses = 64, 7
+	w, plane := stage(MakeGrant("bounded").Descendants("files", []string{"Bounded"}, "read").MaxUses(uses).Obj())
+	seat := t.Enter(w)
+	var ran, spent atomic.Int64
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			switch got := seat.Call("c"+strconv.Itoa(i), "files.read", pathArgs("Bounded"), nil); {
+			case got.Status == "succeeded":
+				ran.Add(1)
+			case got == Answer{denied, contract.CodeGrantExhausted}:
+				spent.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	t.Holds("exactly its uses", ran.Load() == uses && spent.Load() == callers-uses && w.Uses.Spent("bounded") == uses && len(plane.Operations()) == uses,
+		"%d ran, %d were refused, %d are spent, %d operations", ran.Load(), spent.Load(), w.Uses.Spent("bounded"), len(plane.Operations()))
+	t.control(seat, "control")
+}
+
+func runCompleteRecord(t *Trial) {
+	w, _ := stage()
+	seat := t.Enter(w)
+	t.control(seat, "c1")
+	t.Attempt("a refused call", seat.Call("c2", "files.read", pathArgs("Other"), nil), denied, contract.CodeNoMatchingGrant)
+	if seat.End != nil {
+		t.Control("an allowed turn", seat.End(envelope.Outcome{Kind: envelope.OutcomeCompleted, Output: contract.Value(`{"text":"` + Secret + `"}`)}))
+	}
+	shut, _ := stage()
+	shut.Grants.Set()
+	if refused := t.Enter(shut); refused.Entry != (Answer{}) {
+		t.Attempt("a refused turn", refused.Entry, denied, contract.CodeNoMatchingGrant)
+		t.Holds("its record", audited(shut, func(e *audit.Event) bool {
+			return e.Type == audit.TurnEnded && e.Outcome == audit.Denied && e.RequestedAuthority != nil
+		}), "the refused turn is not recorded")
+	}
+}
+
+func runReadAsWrite(t *Trial) {
+	w, plane := stage()
+	seat := t.Enter(w)
+	t.Attempt("delete what may only be read", seat.Call("c1", "files.delete", pathArgs("Work", "a"), nil), denied, contract.CodeNoMatchingGrant)
+	t.Holds("nothing ran", len(plane.Operations()) == 0, "%d operations ran", len(plane.Operations()))
+	t.Holds("it is on record", audited(w, func(e *audit.Event) bool {
+		return e.Type == audit.AuthorizationChecked && e.Outcome == audit.Denied && e.Action == "delete" && len(e.RejectedGrants) == 3
+	}), "the denial is not recorded with its rejected grants")
+	t.Control("delete in the trash", seat.Call("c2", "files.delete", pathArgs("Trash", "a"), nil))
 }

@@ -65,7 +65,7 @@ func toolRows() []Row {
 			for name := range outputs {
 				t.Attempt(name, seat.Call("c-"+name, name, pathArgs("Work"), nil), failed, contract.CodeInvalidToolResult)
 			}
-			plane.Answer = func(_ context.Context, op contract.ResourceOperation) (contract.ResourceResult, error) {
+			plane.Answer = func(context.Context, contract.ResourceOperation) (contract.ResourceResult, error) {
 				return contract.ResourceResult{OperationID: "another", Status: contract.StatusSucceeded, Output: contract.Value(`1`), CompletedAt: contract.At(Epoch)}, nil
 			}
 			t.Attempt("another operation's result", seat.Call("c8", "files.read", pathArgs("Work"), nil), failed, contract.CodeInvalidToolResult)

@@ -44,12 +44,14 @@ func TestVerifierNamesTheFirstDamagedRecord(t *testing.T) {
 		wantErr error
 	}{
 		"altered": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte {
 				l[1] = bytes.Replace(l[1], []byte("succeeded"), []byte("denied..."), 1)
 				return l
 			})
 		}, 1, errHash},
 		"altered and hashed anew": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte {
 				e := event("forged")
 				data, err := e.AppendJSON(nil)
@@ -62,46 +64,56 @@ func TestVerifierNamesTheFirstDamagedRecord(t *testing.T) {
 			})
 		}, 1, errChain},
 		"dropped": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte { return slices.Delete(l, 1, 2) })
 		}, 1, errSequence},
 		"repeated": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte { return slices.Insert(l, 1, l[0]) })
 		}, 1, errSequence},
 		"swapped": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte { l[0], l[1] = l[1], l[0]; return l })
 		}, 0, errSequence},
 		"reformatted": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte {
 				l[1] = bytes.Replace(l[1], []byte(`{"event"`), []byte(`{ "event"`), 1)
 				return l
 			})
 		}, 1, errDamaged},
 		"last record cut off": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[len(list)-1].path, func(l [][]byte) [][]byte { return l[:len(l)-1] })
 		}, 9, ErrTruncated},
 		"last record cut short": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[len(list)-1].path, func(l [][]byte) [][]byte {
 				l[len(l)-1] = l[len(l)-1][:40]
 				return l
 			})
 		}, 9, errTorn},
 		"middle segment cut short": {func(t *testing.T, list []segment) {
+			t.Helper()
 			edit(t, list[0].path, func(l [][]byte) [][]byte {
 				l[len(l)-1] = l[len(l)-1][:40]
 				return l
 			})
 		}, 3, errTorn},
 		"first segment removed": {func(t *testing.T, list []segment) {
+			t.Helper()
 			if err := os.Remove(list[0].path); err != nil {
 				t.Fatal(err)
 			}
 		}, 0, ErrMissing},
 		"last segment removed": {func(t *testing.T, list []segment) {
+			t.Helper()
 			if err := os.Remove(list[len(list)-1].path); err != nil {
 				t.Fatal(err)
 			}
 		}, 8, ErrTruncated},
 		"rewritten to the end": {func(t *testing.T, list []segment) {
+			t.Helper()
 			last := list[len(list)-1]
 			edit(t, last.path, func(l [][]byte) [][]byte {
 				e := event("forged")
