@@ -68,7 +68,11 @@ func TestSamplesShowEverySource(t *testing.T) {
 	}
 }
 
-// TestKustomizationListsTheSamples makes sure that no numbered file is forgotten.
+// secondRun is applied by hand, after a Grant was edited.
+const secondRun = "51-turn-status-report-2.yaml"
+
+// TestKustomizationListsTheSamples makes sure that no numbered file is forgotten,
+// but for the one that is for afterwards.
 func TestKustomizationListsTheSamples(t *testing.T) {
 	data, err := os.ReadFile(samplesPath + "/kustomization.yaml")
 	if err != nil {
@@ -85,7 +89,7 @@ func TestKustomizationListsTheSamples(t *testing.T) {
 	for i, path := range paths {
 		paths[i] = filepath.Base(path)
 	}
-	if diff := cmp.Diff(paths, kustomization.Resources); diff != "" {
+	if diff := cmp.Diff(paths, append(slices.Clone(kustomization.Resources), secondRun)); diff != "" {
 		t.Errorf("resources (-files +kustomization):\n%s", diff)
 	}
 }
