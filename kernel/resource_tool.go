@@ -47,12 +47,12 @@ func outputOf(r contract.ResourceResult) (Output, error) {
 	switch r.Status {
 	case contract.StatusSucceeded:
 		if r.Validate() != nil {
-			return Output{CallID: r.OperationID}, nil //nolint:nilerr // the kernel answers a malformed result itself
+			return Output{CallID: r.OperationID}, nil
 		}
 		return Output{Value: r.Output, Metadata: r.Metadata, CallID: r.OperationID}, nil
 	case contract.StatusDenied, contract.StatusFailed:
 		if r.Validate() != nil {
-			return Output{CallID: r.OperationID}, nil //nolint:nilerr // the kernel answers a malformed result itself
+			return Output{CallID: r.OperationID}, nil
 		}
 		return Output{CallID: r.OperationID}, &Failure{Status: r.Status, Err: *r.Error}
 	default:

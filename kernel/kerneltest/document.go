@@ -3,7 +3,7 @@ package kerneltest
 import (
 	"bytes"
 	"fmt"
-	"os" //nolint:depguard // the page is a file; only tests import this package
+	"os"
 	"slices"
 	"strings"
 	"testing"
