@@ -9,7 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,36 +74,22 @@ func versions(ctx context.Context, t *testing.T, namespace string) string {
 		&v1alpha1.PrincipalList{}, &v1alpha1.GrantList{}, &v1alpha1.ToolNamespaceList{}, &v1alpha1.HarnessList{}, &v1alpha1.TurnList{},
 	} {
 		must(t, cluster.Client.List(ctx, list, client.InNamespace(namespace)))
-		fmt.Fprintf(&b, "%T %s\n", list, objectVersions(list))
+		fmt.Fprintf(&b, "%T %s\n", list, objectVersions(t, list))
 	}
 	return b.String()
 }
 
-func objectVersions(list client.ObjectList) string {
+func objectVersions(t *testing.T, list client.ObjectList) string {
+	t.Helper()
 	var out []string
-	add := func(o client.Object) { out = append(out, o.GetName()+"@"+o.GetResourceVersion()) }
-	switch l := list.(type) {
-	case *v1alpha1.PrincipalList:
-		for i := range l.Items {
-			add(&l.Items[i])
+	must(t, meta.EachListItem(list, func(o runtime.Object) error {
+		object, err := meta.Accessor(o)
+		if err != nil {
+			return err
 		}
-	case *v1alpha1.GrantList:
-		for i := range l.Items {
-			add(&l.Items[i])
-		}
-	case *v1alpha1.ToolNamespaceList:
-		for i := range l.Items {
-			add(&l.Items[i])
-		}
-	case *v1alpha1.HarnessList:
-		for i := range l.Items {
-			add(&l.Items[i])
-		}
-	case *v1alpha1.TurnList:
-		for i := range l.Items {
-			add(&l.Items[i])
-		}
-	}
+		out = append(out, object.GetName()+"@"+object.GetResourceVersion())
+		return nil
+	}))
 	return strings.Join(out, " ")
 }
 
