@@ -102,16 +102,22 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if turn.IsFinished() {
 		r.Sessions.Forget(ctx, key)
 		r.written.Delete(turn.UID)
-		return r.clean(ctx, turn)
+		result, err := r.clean(ctx, turn)
+		return settle(result, err)
 	}
 	scope := newTurnScope(turn, r.Clock())
 	scope.session, _ = r.Sessions.Get(key, string(turn.UID))
 	result, err := r.advance(ctx, scope)
 	if stored := r.store(ctx, scope); stored != nil {
-		if apierrors.IsConflict(stored) || apierrors.IsNotFound(stored) {
-			return ctrl.Result{RequeueAfter: time.Millisecond}, nil
-		}
-		return ctrl.Result{}, stored
+		return requeueOnConflict(stored)
+	}
+	return settle(result, err)
+}
+
+// settle passes on a result and its error, unless the error is a conflict.
+func settle(result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
 	}
 	return result, err
 }
