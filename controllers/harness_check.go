@@ -20,16 +20,20 @@ type HarnessFault struct {
 func CheckHarness(h *v1alpha1.Harness) *HarnessFault {
 	spec := &h.Spec.Template.Spec
 	var harness *corev1.Container
+	found := 0
 	for i := range spec.Containers {
 		if spec.Containers[i].Name == v1alpha1.ContainerHarness {
 			harness = &spec.Containers[i]
+			found++
 		}
 	}
 	switch {
-	case harness == nil:
+	case h.Spec.TemplateFault() != "":
+		return &HarnessFault{Reason: v1alpha1.HarnessReasonTemplateInvalid, Message: "spec.template: " + h.Spec.TemplateFault()}
+	case found != 1:
 		return &HarnessFault{
 			Reason:  v1alpha1.HarnessReasonContainerMissing,
-			Message: fmt.Sprintf("spec.template.spec.containers: one container must be named %q", v1alpha1.ContainerHarness),
+			Message: fmt.Sprintf("spec.template.spec.containers: exactly one container must be named %q", v1alpha1.ContainerHarness),
 		}
 	case len(harness.Command) == 0:
 		return &HarnessFault{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,9 @@ type ToolNamespaceReconciler struct {
 	Connections *toolsource.Connections
 }
 
+// probeEvery is how often the provider of a source that works is tried.
+const probeEvery = time.Minute
+
 // SetupWithManager registers the controller.
 func (r *ToolNamespaceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("toolnamespace").For(&v1alpha1.ToolNamespace{}).Complete(r)
@@ -42,7 +46,7 @@ func (r *ToolNamespaceReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 	before := n.DeepCopy()
 	var fault error
 	if n.Spec.Source.Provider != nil {
-		_, fault = r.Connections.Connect(ctx, n)
+		fault = r.Connections.Probe(ctx, n)
 	} else if n.Spec.Source.MCP != nil {
 		fault = toolsource.ErrUnsupported
 	}
@@ -51,8 +55,11 @@ func (r *ToolNamespaceReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 	}
 	n.Status.ObservedGeneration = n.Generation
 	result, err := requeueOnConflict(patchStatus(ctx, r.Client, before, n, before.Status, n.Status))
-	if err == nil && result.RequeueAfter == 0 && fault != nil && !errors.Is(fault, toolsource.ErrUnsupported) {
-		result.RequeueAfter = pendingEvery // a Secret may come, and nobody says so
+	if err == nil && result.RequeueAfter == 0 && n.Spec.Source.Provider != nil {
+		result.RequeueAfter = probeEvery // nobody says when a provider comes or goes
+		if fault != nil {
+			result.RequeueAfter = pendingEvery
+		}
 	}
 	return result, err
 }
@@ -83,7 +90,7 @@ func judgeToolNamespace(n *v1alpha1.ToolNamespace, fault error) error {
 		condition(v1alpha1.ToolNamespaceReady, metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable, fault.Error())
 		return nil
 	}
-	condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source can be used")
+	condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
 	message := fmt.Sprintf("%d tools", len(tools))
 	if !n.Spec.Enabled {
 		message += "; spec.enabled is false, so no turn is offered them"

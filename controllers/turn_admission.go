@@ -59,7 +59,16 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 	if err := r.hold(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	s.session = r.Sessions.Open(ctx, subjectOf(s.turn, found.harness), req)
+	session, err := r.Sessions.Open(ctx, subjectOf(s.turn, found.harness), req)
+	if errors.Is(err, sessions.ErrExecutionTaken) {
+		s.endUnadmitted(v1alpha1.TurnReasonInvalid, v1alpha1.TurnDenied, contract.CodeInvalidRequest,
+			"spec.executionId: another Turn of this namespace has it; leave it out or choose another", r.Clock())
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("open the turn: %w", err)
+	}
+	s.session = session
 	return ctrl.Result{}, r.recordAdmission(ctx, s, req, found)
 }
 
@@ -108,6 +117,9 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	if out.parties, problem = partiesOf(t, directory); problem != nil {
 		return out, problem, nil
 	}
+	if problem, err := r.sharedExecution(ctx, t); err != nil || problem != nil {
+		return out, problem, err
+	}
 	var namespaces v1alpha1.ToolNamespaceList
 	if err := r.Live.List(ctx, &namespaces, client.InNamespace(t.Namespace)); err != nil {
 		return out, nil, fmt.Errorf("list tool namespaces: %w", err)
@@ -121,6 +133,25 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	return out, nil, nil
 }
 
+// sharedExecution refuses an execution id that a Turn which is admitted, or was,
+// has already. Only ids that were chosen can be shared.
+func (r *TurnReconciler) sharedExecution(ctx context.Context, t *v1alpha1.Turn) (*obstacle, error) {
+	var turns v1alpha1.TurnList
+	if err := r.Client.List(ctx, &turns, client.InNamespace(t.Namespace)); err != nil {
+		return nil, fmt.Errorf("list turns: %w", err)
+	}
+	for i := range turns.Items {
+		other := &turns.Items[i]
+		if other.UID != t.UID && other.EffectiveExecutionID() == t.EffectiveExecutionID() && other.Status.Admission != nil {
+			return &obstacle{
+				reason:  v1alpha1.TurnReasonInvalid,
+				message: fmt.Sprintf("spec.executionId: the Turn %q has it; leave it out or choose another", other.Name),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
 func (r *TurnReconciler) harness(ctx context.Context, t *v1alpha1.Turn) (*v1alpha1.Harness, *obstacle, error) {
 	if t.Spec.Harness == "" {
 		return nil, nil, nil
@@ -130,7 +161,7 @@ func (r *TurnReconciler) harness(ctx context.Context, t *v1alpha1.Turn) (*v1alph
 	if apierrors.IsNotFound(err) {
 		return nil, &obstacle{
 			reason: v1alpha1.TurnReasonHarnessNotReady, passing: true,
-			message: fmt.Sprintf("spec.harness: there is no Harness %q in this namespace; create it", t.Spec.Harness),
+			message: fmt.Sprintf("spec.harness: there is no Harness %q in this namespace; create it in time, or create another Turn after it", t.Spec.Harness),
 		}, nil
 	}
 	if err != nil {

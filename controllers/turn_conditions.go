@@ -75,7 +75,11 @@ func (s *turnScope) setFinished() {
 	case status.Admission == nil:
 		s.set(v1alpha1.TurnConditionFinished, metav1.ConditionFalse, v1alpha1.TurnStatePending, "waiting to be admitted")
 	case bridge != nil && bridge.Status == metav1.ConditionTrue:
-		s.set(v1alpha1.TurnConditionFinished, metav1.ConditionFalse, v1alpha1.TurnStateRunning, "the agent may act")
+		message := "the agent may act"
+		if s.waiting != "" {
+			message = "the bridge is ready; the harness is not: " + s.waiting
+		}
+		s.set(v1alpha1.TurnConditionFinished, metav1.ConditionFalse, v1alpha1.TurnStateRunning, message)
 	default:
 		s.set(v1alpha1.TurnConditionFinished, metav1.ConditionFalse, v1alpha1.TurnStateAdmitted, "the pod is starting")
 	}

@@ -38,6 +38,27 @@ func (r *TurnReconciler) applyEgress(ctx context.Context, t *v1alpha1.Turn, h *v
 	return nil
 }
 
+// restoreEgress puts back the policy of a running turn that somebody deleted or
+// changed.
+func (r *TurnReconciler) restoreEgress(ctx context.Context, t *v1alpha1.Turn) error {
+	if t.Spec.Harness == "" {
+		return nil
+	}
+	policy := &networkingv1.NetworkPolicy{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: PodName(t)}, policy)
+	if err == nil && policy.Generation == 1 {
+		return nil // as it was made
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get the network policy: %w", err)
+	}
+	harness := &v1alpha1.Harness{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: string(t.Spec.Harness)}, harness); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return r.applyEgress(ctx, t, harness)
+}
+
 // PolicyMode is the mode of a tool policy, which is strict unless it says or implies
 // otherwise.
 func PolicyMode(p *v1alpha1.ToolPolicy) v1alpha1.ToolPolicyMode {

@@ -108,7 +108,8 @@ const (
 	eventFinished   = "Finished"
 	eventCallDenied = "CallDenied"
 	actionRun       = "Run"
-	actionCall      = "CallTool"
+	// maxAction is the most characters of an Event's action.
+	maxAction = 128
 )
 
 // announce tells the ending as an Event on the Turn.
@@ -135,6 +136,8 @@ func OnCall(ctx context.Context, recorder events.EventRecorder, reader client.Re
 		if err := reader.Get(ctx, name, turn); err != nil {
 			return // an Event is a courtesy; the audit log has the record
 		}
-		recorder.Eventf(turn, nil, corev1.EventTypeWarning, eventCallDenied, actionCall, "%s: %s", translate.Text(tool, 128), code)
+		recorder.Eventf(turn, nil, corev1.EventTypeWarning, eventCallDenied,
+			// Events that differ in their note alone are counted as one.
+			translate.Text(code+" "+tool, maxAction), "%s: %s", translate.Text(tool, maxAction), code)
 	}
 }

@@ -45,14 +45,15 @@ func (r *TurnReconciler) runPod(ctx context.Context, s *turnScope) (ctrl.Result,
 
 // heed ends a turn whose pod did not start in time and says when to look again.
 func (r *TurnReconciler) heed(ctx context.Context, s *turnScope) ctrl.Result {
-	if !s.session.State().ReadyAt.IsZero() || s.turn.Status.StartedAt != nil {
+	bridgeReady := !s.session.State().ReadyAt.IsZero() || s.turn.Status.StartedAt != nil
+	if bridgeReady && s.waiting == "" {
 		return ctrl.Result{RequeueAfter: progressEvery}
 	}
 	left := s.turn.Status.Admission.At.Add(s.session.Subject().StartTimeout).Sub(r.Clock())
 	if left > 0 {
 		return ctrl.Result{RequeueAfter: min(left, pendingEvery)}
 	}
-	message := "the bridge was not ready in time"
+	message := "the harness was not running in time"
 	if s.waiting != "" {
 		message += ": " + s.waiting
 	}
@@ -142,6 +143,9 @@ func (r *TurnReconciler) followPod(ctx context.Context, s *turnScope) error {
 	case verdict.Exited && s.turn.Spec.Harness == "":
 		r.finishExternal(ctx, s)
 		return nil
+	}
+	if err := r.restoreEgress(ctx, s.turn); err != nil {
+		return err
 	}
 	return r.annotate(ctx, s, pod)
 }

@@ -95,7 +95,10 @@ func (r *TurnReconciler) resume(ctx context.Context, s *turnScope) error {
 		}
 		harness = nil // what matters of it is in the pod already
 	}
-	s.session = r.Sessions.Resume(ctx, subjectOf(s.turn, harness), req, translate.Checkpoint(s.turn, held))
+	s.session, err = r.Sessions.Resume(ctx, subjectOf(s.turn, harness), req, translate.Checkpoint(s.turn, held))
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
 	if pod := s.turn.Status.Pod; pod != nil {
 		s.session.Bind(sessions.Pod{Name: string(pod.Name), UID: string(pod.UID)})
 	}

@@ -1,6 +1,8 @@
 package controllers
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,12 +120,23 @@ func (s *turnScope) reflectEnding() {
 		status.StartedAt = new(translate.MicroTime(result.StartedAt))
 	}
 	status.Error = translate.Error(result.Error)
+	if status.Outcome == v1alpha1.TurnCancelled && status.Error != nil {
+		status.Error.Message = s.whyCancelled()
+	}
 	status.Escalation = translate.Escalation(result.Escalation)
 	status.Metadata = translate.Metadata(result.Metadata)
 	status.Usage = translate.Usage(s.session.Execution().Usage())
 	status.Checkpoint = nil
 	s.reflectEvents()
 	s.reflectOutput()
+}
+
+// whyCancelled says who ended a cancelled turn: somebody, or the clock.
+func (s *turnScope) whyCancelled() string {
+	if reason := s.mustEnd(); reason != "" {
+		return "The turn was " + strings.TrimPrefix(reason, "the Turn was ") + "."
+	}
+	return fmt.Sprintf("The turn's time was up after %s.", s.session.Execution().Request().Timeout)
 }
 
 func (s *turnScope) reflectEvents() {

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/sharedos-dev/operator/bridge"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -23,7 +24,7 @@ func EnvelopeOutcome(o bridge.Outcome, jsonOutput bool) envelope.Outcome {
 	case !o.Started:
 		return failed(CodeHarnessNotStarted, "the harness could not be started: "+o.Message, map[string]any{"exitCode": o.ExitCode})
 	case o.ExitCode != 0:
-		return failed(CodeHarnessExited, "the harness exited with a non-zero code", map[string]any{"exitCode": o.ExitCode})
+		return failed(CodeHarnessExited, fmt.Sprintf("the harness exited with code %d", o.ExitCode), map[string]any{"exitCode": o.ExitCode})
 	case !o.Initialized:
 		return failed(CodeHarnessExited, "the harness exited without ever connecting to the bridge",
 			map[string]any{"exitCode": 0, "initialized": false})

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -52,13 +53,15 @@ type Registry struct {
 	mu          sync.RWMutex
 	byKey       map[Key]*Session
 	byExecution map[executionKey]*Session
+	// owners are the Turns that have an execution id, opened yet or not.
+	owners map[executionKey]Key
 }
 
 type executionKey struct{ namespace, executionID string }
 
 // New returns an empty registry.
 func New(opts Options) *Registry {
-	return &Registry{opts: opts, byKey: map[Key]*Session{}, byExecution: map[executionKey]*Session{}}
+	return &Registry{opts: opts, byKey: map[Key]*Session{}, byExecution: map[executionKey]*Session{}, owners: map[executionKey]Key{}}
 }
 
 // Subject is the Turn that a session is for.
@@ -76,19 +79,30 @@ type Subject struct {
 	StartTimeout time.Duration
 }
 
-// Open admits a turn. A turn that was refused comes back as an ended session.
-func (r *Registry) Open(ctx context.Context, subject Subject, req contract.ExecutionRequest) *Session {
+// ErrExecutionTaken means that another Turn of the world has the execution id.
+var ErrExecutionTaken = errors.New("execution id is another turn's")
+
+// Open admits a turn. A turn that was refused comes back as an ended session. An
+// execution id that another Turn has is [ErrExecutionTaken]: a bridge is known by
+// it, so that sharing one would hand a turn's calls to another.
+func (r *Registry) Open(ctx context.Context, subject Subject, req contract.ExecutionRequest) (*Session, error) {
 	s := r.newSession(subject)
+	if err := r.reserve(s, req.ExecutionID); err != nil {
+		return nil, err
+	}
 	s.exec = s.envelope(r.opts).Open(ctx, req)
-	return r.add(s)
+	return r.publish(s), nil
 }
 
-// Resume continues a turn that another manager admitted.
-func (r *Registry) Resume(ctx context.Context, subject Subject, req contract.ExecutionRequest, from envelope.Checkpoint) *Session {
+// Resume continues a turn that another manager admitted. It fails as [Registry.Open].
+func (r *Registry) Resume(ctx context.Context, subject Subject, req contract.ExecutionRequest, from envelope.Checkpoint) (*Session, error) {
 	s := r.newSession(subject)
+	if err := r.reserve(s, req.ExecutionID); err != nil {
+		return nil, err
+	}
 	s.exec = s.envelope(r.opts).Resume(ctx, req, from)
 	s.resumed = true
-	return r.add(s)
+	return r.publish(s), nil
 }
 
 func (r *Registry) newSession(subject Subject) *Session {
@@ -98,15 +112,35 @@ func (r *Registry) newSession(subject Subject) *Session {
 	}
 }
 
-func (r *Registry) add(s *Session) *Session {
+// reserve takes the execution id for the Turn, before anything is opened.
+func (r *Registry) reserve(s *Session, executionID string) error {
+	s.execution = executionKey{s.subject.Key.Namespace, executionID}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old, ok := r.byKey[s.subject.Key]; ok {
-		delete(r.byExecution, old.executionKey())
+	if owner, taken := r.owners[s.execution]; taken && owner != s.subject.Key {
+		return ErrExecutionTaken
+	}
+	r.owners[s.execution] = s.subject.Key
+	return nil
+}
+
+// publish makes an opened session findable.
+func (r *Registry) publish(s *Session) *Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, ok := r.byKey[s.subject.Key]; ok && old.execution != s.execution {
+		r.drop(old)
 	}
 	r.byKey[s.subject.Key] = s
-	r.byExecution[s.executionKey()] = s
+	r.byExecution[s.execution] = s
 	return s
+}
+
+// drop forgets a session and its execution id. The caller holds the lock.
+func (r *Registry) drop(s *Session) {
+	delete(r.byKey, s.subject.Key)
+	delete(r.byExecution, s.execution)
+	delete(r.owners, s.execution)
 }
 
 // Get returns the session of the Turn with that UID.
@@ -126,8 +160,7 @@ func (r *Registry) Forget(ctx context.Context, key Key) {
 	r.mu.Lock()
 	s, ok := r.byKey[key]
 	if ok {
-		delete(r.byKey, key)
-		delete(r.byExecution, s.executionKey())
+		r.drop(s)
 	}
 	r.mu.Unlock()
 	if ok {

@@ -16,13 +16,14 @@ var ErrAbandoned = errors.New("session was dropped before its state was stored")
 
 // Session is one live turn. It is safe for concurrent use.
 type Session struct {
-	subject Subject
-	exec    *envelope.Execution
-	resumed bool
-	now     func() time.Time
-	notify  func()
-	onCall  func(Key, string, contract.Status, string)
-	calls   *callLog
+	subject   Subject
+	execution executionKey
+	exec      *envelope.Execution
+	resumed   bool
+	now       func() time.Time
+	notify    func()
+	onCall    func(Key, string, contract.Status, string)
+	calls     *callLog
 
 	mu        sync.Mutex
 	pod       Pod
@@ -60,10 +61,6 @@ func (s *Session) onEvent(e contract.ExecutionEvent) {
 		s.notify()
 	case contract.EventToolRequested, contract.EventToolCompleted, contract.EventRuntime:
 	}
-}
-
-func (s *Session) executionKey() executionKey {
-	return executionKey{s.subject.Key.Namespace, s.exec.Request().ExecutionID}
 }
 
 // Execution is the turn itself.

@@ -74,7 +74,10 @@ func (f *fixture) tool(verb string, class contract.ReadWrite) kernel.Tool {
 
 func (f *fixture) open(t *testing.T) *sessions.Session {
 	t.Helper()
-	s := f.registry.Open(t.Context(), subject, f.world.Request())
+	s, err := f.registry.Open(t.Context(), subject, f.world.Request())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if result, ended := s.Execution().Ended(); ended {
 		t.Fatalf("refused: %+v", result.Error)
 	}
@@ -272,7 +275,10 @@ func TestResumedTurnKeepsCountsAndDropsGrants(t *testing.T) {
 	s.Ready(t.Context())
 	s.Invoke(t.Context(), call("1", "files.read"))
 	point := s.Execution().Checkpoint()
-	again := f.registry.Resume(t.Context(), subject, f.world.Request(), point)
+	again, err := f.registry.Resume(t.Context(), subject, f.world.Request(), point)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if result, ended := again.Execution().Ended(); ended {
 		t.Fatalf("not resumed: %+v", result.Error)
 	}
@@ -286,9 +292,29 @@ func TestResumedTurnKeepsCountsAndDropsGrants(t *testing.T) {
 	// no longer hashes to the same value, so the turn fails.
 	f.world.Grants.Set(kerneltest.Admission(), kerneltest.Escalation(),
 		kerneltest.MakeGrant("work").Descendants("files", []string{"Work"}, "read").Obj())
-	lost := f.registry.Resume(t.Context(), subject, f.world.Request(), point)
+	lost, err := f.registry.Resume(t.Context(), subject, f.world.Request(), point)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if result, ended := lost.Execution().Ended(); !ended || result.Error.Code != contract.CodeCatalogChanged {
 		t.Errorf("resumed under another grant: %+v", result)
+	}
+}
+
+func TestAnExecutionIDIsOneTurns(t *testing.T) {
+	f := newFixture(t)
+	s := f.open(t)
+	thief := subject
+	thief.Key.Turn, thief.UID = "thief", "uid-2"
+	if _, err := f.registry.Open(t.Context(), thief, f.world.Request()); !errors.Is(err, sessions.ErrExecutionTaken) {
+		t.Fatalf("the id was taken over: %v", err)
+	}
+	if found, _ := f.registry.ByExecution(t.Context(), subject.Key.Namespace, f.world.Request().ExecutionID); found != s {
+		t.Error("the id leads to another session")
+	}
+	f.registry.Forget(t.Context(), subject.Key)
+	if _, err := f.registry.Open(t.Context(), thief, f.world.Request()); err != nil {
+		t.Errorf("the id is free again, yet: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +22,9 @@ import (
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/providers/wire"
 )
+
+// probeTimeout bounds a probe.
+const probeTimeout = 3 * time.Second
 
 // ErrCredentials means that a Secret or ConfigMap that an endpoint names does not
 // exist or does not hold what it should.
@@ -86,6 +90,41 @@ func (c *Connections) Connect(ctx context.Context, n *v1alpha1.ToolNamespace) (k
 	}
 	c.known[n.UID] = connection{fingerprint: fingerprint, client: fresh}
 	return fresh, nil
+}
+
+// Probe connects to the endpoint of a provider source and ends the connection: that
+// it listens, and that both sides' certificates are accepted.
+func (c *Connections) Probe(ctx context.Context, n *v1alpha1.ToolNamespace) error {
+	source := n.Spec.Source.Provider
+	if source == nil {
+		return nil
+	}
+	base, err := BaseURL(&source.Endpoint, n.Namespace)
+	if err != nil {
+		return err
+	}
+	config, _, err := c.tls(ctx, n, &source.Endpoint, base)
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return fmt.Errorf("parse the address: %w", err)
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), "443")
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", u.Host, err)
+	}
+	if err := conn.Close(); err != nil {
+		return fmt.Errorf("connect to %s: %w", u.Host, err)
+	}
+	return nil
 }
 
 // Forget closes the connection of a ToolNamespace that is gone.

@@ -83,9 +83,13 @@ func newFixture(t *testing.T) *fixture {
 			return sessions.StandingUnknown
 		},
 	})
-	f.session = registry.Open(t.Context(), sessions.Subject{
+	var err error
+	f.session, err = registry.Open(t.Context(), sessions.Subject{
 		Key: sessions.Key{Namespace: kerneltest.NamespaceID, Turn: "t"}, UID: "uid", Harness: "custom", StartTimeout: time.Minute,
 	}, f.world.Request())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if result, ended := f.session.Execution().Ended(); ended {
 		t.Fatalf("refused: %+v", result.Error)
 	}

@@ -98,7 +98,7 @@ func (d *demo) next() {
 			d.print("  alias kubectl=%s\n", d.cluster.Kubectl)
 		}
 	}
-	d.print(`  # take grep and read away from the assistant, run the second Turn, see less:
+	d.print(`  # from the folder of the repository: take grep and read away from the assistant, run the second Turn, see less:
   kubectl -n %[1]s patch grant read-atlas --type=json \
     -p '[{"op":"replace","path":"/spec/capabilities/0/actions","value":["list","stat"]}]'
   kubectl apply -f config/samples/51-turn-status-report-2.yaml
