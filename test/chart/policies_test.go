@@ -222,6 +222,12 @@ func testConnections(t *testing.T, c *cluster) {
 	plain.Labels, plain.Spec.InitContainers = nil, nil
 	c.create(t, plain)
 	const policy = "sharedos-harness-pod-connect"
+	// A proxied connection may name a port, or a scheme and a port, beside the pod.
+	for _, pod := range []string{"probe:8080", "http:probe:8080", "https:probe:"} {
+		if err := c.connect(t.Context(), t, editor, pod, "proxy"); !refusedBy(err, policy) {
+			t.Errorf("proxy to %s by editor = %v, want a refusal", pod, err)
+		}
+	}
 	for _, how := range []string{"exec", "attach", "portforward", "proxy"} {
 		if err := c.connect(t.Context(), t, editor, "probe", how); !refusedBy(err, policy) {
 			t.Errorf("%s to a harness pod by editor = %v, want a refusal", how, err)
