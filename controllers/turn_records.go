@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
 // What is stored beside a Turn's status, each in a ConfigMap of the Turn's.
@@ -54,6 +56,20 @@ func (r *TurnReconciler) storeRecords(ctx context.Context, s *turnScope) error {
 
 func decodeRecord(record *corev1.ConfigMap, into any) error {
 	return json.Unmarshal([]byte(record.Data[recordKey]), into)
+}
+
+// EncodeEvents encodes a turn's events into at most that many bytes of JSON. What
+// does not fit is left out in the middle, which the gap in the sequence shows.
+func EncodeEvents(events []contract.ExecutionEvent, limit int) []byte {
+	raw := encodeJSON(events)
+	for len(raw) > limit && len(events) > 0 {
+		// A little more than the share that is too much, so that a few rounds do.
+		drop := min(len(events), len(events)*(len(raw)-limit)/len(raw)+1+len(events)/64)
+		from := (len(events) - drop) / 2
+		events = slices.Delete(slices.Clone(events), from, from+drop)
+		raw = encodeJSON(events)
+	}
+	return raw
 }
 
 // encodeJSON encodes what always can be.

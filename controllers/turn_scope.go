@@ -142,7 +142,7 @@ func (s *turnScope) whyCancelled() string {
 func (s *turnScope) reflectEvents() {
 	excerpt, all := translate.Events(s.state.Result.Events)
 	if !all {
-		s.records[recordEvents] = encodeJSON(s.state.Result.Events)
+		s.records[recordEvents] = EncodeEvents(s.state.Result.Events, maxRecord)
 		excerpt.Ref = &v1alpha1.LocalReference{Name: recordName(s.turn, recordEvents)}
 	}
 	s.turn.Status.Events = excerpt
