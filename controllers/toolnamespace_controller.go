@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -121,6 +120,3 @@ func toolStatuses(n *v1alpha1.ToolNamespace) ([]v1alpha1.ToolStatus, error) {
 	}
 	return out, nil
 }
-
-// Forget drops the connection of a ToolNamespace that is gone.
-func (r *ToolNamespaceReconciler) Forget(uid types.UID) { r.Connections.Forget(uid) }

@@ -95,7 +95,7 @@ func (s *turnScope) reflectProgress() {
 	point := s.session.Execution().Checkpoint()
 	if point.StartedAt != nil {
 		status.StartedAt = new(translate.MicroTime(*point.StartedAt))
-		deadline := point.StartedAt.Add(s.session.Execution().Request().Timeout)
+		deadline := point.StartedAt.Add(s.session.Timeout())
 		status.Admission.Deadline = new(metav1.NewMicroTime(deadline))
 	}
 	status.Escalation = translate.Escalation(point.Escalation)
@@ -136,7 +136,7 @@ func (s *turnScope) whyCancelled() string {
 	if reason := s.mustEnd(); reason != "" {
 		return "The turn was " + strings.TrimPrefix(reason, "the Turn was ") + "."
 	}
-	return fmt.Sprintf("The turn's time was up after %s.", s.session.Execution().Request().Timeout)
+	return fmt.Sprintf("The turn's time was up after %s.", s.session.Timeout())
 }
 
 func (s *turnScope) reflectEvents() {

@@ -61,7 +61,7 @@ func (s *Session) Reject(podUID string) {
 
 // Response is what an attached sidecar gets beside its execution token.
 func (s *Session) Response() bridge.AttachResponse {
-	req := s.exec.Request()
+	req := &s.request
 	return bridge.AttachResponse{
 		ExecutionID: req.ExecutionID, NamespaceID: req.NamespaceID, Actor: contract.CanonicalActor(req.Agent),
 		TraceID: req.TraceID, CatalogHash: req.Catalogue.CatalogHash, Message: req.Message, State: req.State,
@@ -71,7 +71,7 @@ func (s *Session) Response() bridge.AttachResponse {
 
 // TokenExpiry is until when an execution token minted now is valid.
 func (s *Session) TokenExpiry() time.Time {
-	timeout := s.exec.Request().Timeout
+	timeout := s.request.Timeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.readyAt.IsZero() {
@@ -102,7 +102,7 @@ func (s *Session) Invoke(ctx context.Context, in bridge.InvokeRequest) contract.
 	}
 	call := contract.ToolCall{
 		ID: in.CallID, Tool: in.Tool, Arguments: in.Arguments,
-		TraceID: s.exec.Request().TraceID, RequestedAt: contract.At(s.now()),
+		TraceID: s.request.TraceID, RequestedAt: contract.At(s.now()),
 	}
 	result := s.calls.once(ctx, in.CallID, s.exec.Repeatable(in.Tool), func() contract.ToolResult {
 		out := s.exec.Invoke(ctx, call, in.Step)

@@ -126,6 +126,7 @@ func (r *Registry) reserve(s *Session, executionID string) error {
 
 // publish makes an opened session findable.
 func (r *Registry) publish(s *Session) *Session {
+	s.request = s.exec.Request()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, ok := r.byKey[s.subject.Key]; ok && old.execution != s.execution {

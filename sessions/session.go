@@ -19,11 +19,14 @@ type Session struct {
 	subject   Subject
 	execution executionKey
 	exec      *envelope.Execution
-	resumed   bool
-	now       func() time.Time
-	notify    func()
-	onCall    func(Key, string, contract.Status, string)
-	calls     *callLog
+	// request is the execution's, which never changes; asking for it copies the
+	// whole catalogue.
+	request envelope.Request
+	resumed bool
+	now     func() time.Time
+	notify  func()
+	onCall  func(Key, string, contract.Status, string)
+	calls   *callLog
 
 	mu        sync.Mutex
 	pod       Pod
@@ -65,6 +68,9 @@ func (s *Session) onEvent(e contract.ExecutionEvent) {
 
 // Execution is the turn itself.
 func (s *Session) Execution() *envelope.Execution { return s.exec }
+
+// Timeout is how long the turn may take once its bridge is ready.
+func (s *Session) Timeout() time.Duration { return s.request.Timeout }
 
 // Subject is the Turn that the session is for.
 func (s *Session) Subject() Subject { return s.subject }

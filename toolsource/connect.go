@@ -127,16 +127,6 @@ func (c *Connections) Probe(ctx context.Context, n *v1alpha1.ToolNamespace) erro
 	return nil
 }
 
-// Forget closes the connection of a ToolNamespace that is gone.
-func (c *Connections) Forget(uid types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old, ok := c.known[uid]; ok {
-		old.client.Close()
-		delete(c.known, uid)
-	}
-}
-
 // BaseURL is the address of an endpoint.
 func BaseURL(e *v1alpha1.Endpoint, namespace string) (string, error) {
 	if e.URL != "" {
