@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
@@ -26,43 +26,27 @@ var errNoAdmission = errors.New("status.admission cannot be resumed from")
 
 // references names the Grants behind an admission, by UID and generation.
 func (r *TurnReconciler) references(ctx context.Context, ac *contract.AccessContext, a envelope.Admission) ([]v1alpha1.GrantReference, error) {
-	identities, err := r.identities(ctx, ac.NamespaceID)
-	if err != nil {
-		return nil, err
-	}
 	grants, err := r.Grants.Load(ctx, *ac)
 	if err != nil {
 		return nil, err
 	}
-	now := make(map[kernel.GrantRef]bool, len(grants))
+	now := make(map[kernel.GrantRef]v1alpha1.GrantReference, len(grants))
 	for i := range grants {
 		ref, err := kernel.ReferenceTo(grants[i])
 		if err != nil {
 			return nil, err
 		}
-		now[ref] = true
+		if now[ref], err = translate.GrantReference(&grants[i]); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]v1alpha1.GrantReference, 0, len(a.Grants))
 	for _, ref := range a.Grants {
-		identity, ok := identities[ref.ID]
-		if !ok || !now[ref] {
+		reference, ok := now[ref]
+		if !ok {
 			return nil, fmt.Errorf("grant %q: %w", ref.ID, errGrantsMoved)
 		}
-		out = append(out, identity)
-	}
-	return out, nil
-}
-
-// identities are the references of all Grants of a namespace, by name.
-func (r *TurnReconciler) identities(ctx context.Context, namespace string) (map[string]v1alpha1.GrantReference, error) {
-	var list v1alpha1.GrantList
-	if err := r.Live.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list grants: %w", err)
-	}
-	out := make(map[string]v1alpha1.GrantReference, len(list.Items))
-	for i := range list.Items {
-		g := &list.Items[i]
-		out[g.Name] = v1alpha1.GrantReference{Name: v1alpha1.ObjectName(g.Name), UID: v1alpha1.UID(g.UID), Generation: g.Generation}
+		out = append(out, reference)
 	}
 	return out, nil
 }
@@ -132,21 +116,17 @@ func (r *TurnReconciler) held(ctx context.Context, t *v1alpha1.Turn, ac *contrac
 	if err != nil {
 		return nil, err
 	}
-	identities, err := r.identities(ctx, t.Namespace)
-	if err != nil {
-		return nil, err
-	}
 	grants, err := r.Grants.Load(ctx, *ac)
 	if err != nil {
 		return nil, err
 	}
-	same := make(map[string]bool, len(admitted))
-	for _, ref := range admitted {
-		same[string(ref.Name)] = identities[string(ref.Name)] == ref
-	}
 	out := []kernel.GrantRef{}
 	for i := range grants {
-		if !same[grants[i].ID] {
+		reference, err := translate.GrantReference(&grants[i])
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(admitted, reference) {
 			continue
 		}
 		ref, err := kernel.ReferenceTo(grants[i])

@@ -53,6 +53,17 @@ func Grant(g *v1alpha1.Grant, d *Directory) (contract.Grant, error) {
 	return out, nil
 }
 
+// GrantReference names the object that [Grant] translated, as it was then.
+func GrantReference(g *contract.Grant) (v1alpha1.GrantReference, error) {
+	var identity grantIdentity
+	if err := json.Unmarshal(g.Metadata, &identity); err != nil {
+		return v1alpha1.GrantReference{}, fmt.Errorf("read identity of grant %q: %w", g.ID, err)
+	}
+	return v1alpha1.GrantReference{
+		Name: v1alpha1.ObjectName(g.ID), UID: v1alpha1.UID(identity.UID), Generation: identity.Generation,
+	}, nil
+}
+
 func capability(c *v1alpha1.Capability, d *Directory) (contract.Capability, error) {
 	out := contract.Capability{
 		Resource: contract.ResourceRef{Namespace: string(c.Resource.Namespace), Path: path(c.Resource.Path)},
