@@ -47,6 +47,7 @@ func (s *Session) Attach(pod Pod) error {
 	case s.pod.UID != pod.UID:
 		return refuse(bridge.CodePodNotBound)
 	}
+	s.recount()
 	return nil
 }
 
@@ -100,6 +101,7 @@ func (s *Session) Invoke(ctx context.Context, in bridge.InvokeRequest) contract.
 	if _, ended := s.exec.Ended(); !ended {
 		s.exec.Start(ctx) // a call proves the bridge ready
 	}
+	ctx = s.within(ctx, s.request.ExecutionID, s.request.TraceID)
 	call := contract.ToolCall{
 		ID: in.CallID, Tool: in.Tool, Arguments: in.Arguments,
 		TraceID: s.request.TraceID, RequestedAt: contract.At(s.now()),

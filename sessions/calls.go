@@ -15,6 +15,24 @@ const (
 	maxKeptIDs = 65536
 )
 
+// CallsBefore takes a bridge's word on how many calls it sent before the one at
+// hand. Only after a failover is it news: calls since the last checkpoint are
+// missing then. A count is never lowered.
+func (s *Session) CallsBefore(n int64) {
+	if s.resumed {
+		s.uncounted.Store(false)
+		s.exec.CountAtLeast(n)
+	}
+}
+
+// recount is for a bridge that attaches anew to a turn that another manager had
+// started: neither end knows any more what was spent, so nothing is left.
+func (s *Session) recount() {
+	if s.uncounted.Swap(false) {
+		s.exec.CountAtLeast(s.request.MaxCalls)
+	}
+}
+
 // callLog makes every call id run at most once.
 type callLog struct {
 	mu    sync.Mutex

@@ -38,9 +38,15 @@ type Options struct {
 	DrainGrace time.Duration
 	// OnChange is told that a session has something to store. It must not block.
 	OnChange func(Key)
+	// OnProgress is told of the first call since the state was last read, so that
+	// counters are stored in a while. It must not block and may be nil.
+	OnProgress func(Key)
 	// OnCall is told how each call ended, for the Turn's events. It must not block
 	// and may be nil.
 	OnCall func(key Key, tool string, status contract.Status, code string)
+	// Context prepares the context that a turn's work runs under, so that traces
+	// know their turn. It may be nil.
+	Context func(ctx context.Context, key Key, executionID, traceID string) context.Context
 	// Lookup says how a turn stands that has no session; by name, or by execution
 	// id when the name is empty. Nil knows nothing.
 	Lookup func(ctx context.Context, key Key, executionID string) Standing
@@ -90,6 +96,7 @@ func (r *Registry) Open(ctx context.Context, subject Subject, req contract.Execu
 	if err := r.reserve(s, req.ExecutionID); err != nil {
 		return nil, err
 	}
+	ctx = s.within(ctx, req.ExecutionID, req.Message.TraceID)
 	s.exec = s.envelope(r.opts).Open(ctx, req)
 	return r.publish(s), nil
 }
@@ -100,15 +107,21 @@ func (r *Registry) Resume(ctx context.Context, subject Subject, req contract.Exe
 	if err := r.reserve(s, req.ExecutionID); err != nil {
 		return nil, err
 	}
+	ctx = s.within(ctx, req.ExecutionID, req.Message.TraceID)
 	s.exec = s.envelope(r.opts).Resume(ctx, req, from)
 	s.resumed = true
+	s.uncounted.Store(from.StartedAt != nil)
 	return r.publish(s), nil
 }
 
 func (r *Registry) newSession(subject Subject) *Session {
+	var later func()
+	if r.opts.OnProgress != nil {
+		later = func() { r.opts.OnProgress(subject.Key) }
+	}
 	return &Session{
-		subject: subject, now: r.opts.Kernel.Now, notify: func() { r.opts.OnChange(subject.Key) },
-		onCall: r.opts.OnCall, stored: make(chan struct{}), calls: newCallLog(),
+		later: later, subject: subject, now: r.opts.Kernel.Now, notify: func() { r.opts.OnChange(subject.Key) },
+		onCall: r.opts.OnCall, prepare: r.opts.Context, stored: make(chan struct{}), calls: newCallLog(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sharedos-dev/operator/bridge"
@@ -23,10 +24,16 @@ type Session struct {
 	// whole catalogue.
 	request envelope.Request
 	resumed bool
-	now     func() time.Time
-	notify  func()
-	onCall  func(Key, string, contract.Status, string)
-	calls   *callLog
+	// uncounted says that calls of the manager before may be missing in the count.
+	uncounted atomic.Bool
+	// progress says that the controller was told of calls it has not stored yet.
+	progress atomic.Bool
+	later    func()
+	now      func() time.Time
+	notify   func()
+	onCall   func(Key, string, contract.Status, string)
+	prepare  func(ctx context.Context, key Key, executionID, traceID string) context.Context
+	calls    *callLog
 
 	mu        sync.Mutex
 	pod       Pod
@@ -63,7 +70,18 @@ func (s *Session) onEvent(e contract.ExecutionEvent) {
 		contract.EventTurnDenied, contract.EventTurnCancelled, contract.EventTurnStarted:
 		s.notify()
 	case contract.EventToolRequested, contract.EventToolCompleted, contract.EventRuntime:
+		if s.later != nil && !s.progress.Swap(true) {
+			s.later()
+		}
 	}
+}
+
+// within is ctx as the turn's work runs under it.
+func (s *Session) within(ctx context.Context, executionID, traceID string) context.Context {
+	if s.prepare == nil {
+		return ctx
+	}
+	return s.prepare(ctx, s.subject.Key, executionID, traceID)
 }
 
 // Execution is the turn itself.
@@ -94,6 +112,7 @@ type State struct {
 
 // State returns the session's present state.
 func (s *Session) State() State {
+	s.progress.Store(false)
 	s.mu.Lock()
 	out := State{Revision: s.revision, ReadyAt: s.readyAt, Candidate: s.candidate, Outcome: s.outcome}
 	s.mu.Unlock()

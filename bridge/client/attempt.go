@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type request struct {
 	method, path string
 	body         []byte
 	timeout      time.Duration // of one attempt; none when zero
+	before       *int64        // how many calls went before this one; nil for what is no call
 }
 
 // response is an answer with a 2xx status whose body has not been read.
@@ -53,6 +55,9 @@ func (c *Client) send(ctx context.Context, r request) (*response, error) {
 	}
 	execution := c.executionToken()
 	setHeaders(req, token, execution, len(r.body) > 0)
+	if r.before != nil {
+		req.Header.Set(bridge.HeaderCallsBefore, strconv.FormatInt(*r.before, 10))
+	}
 
 	w := c.link.get()
 	resp, err := w.RoundTrip(req) //nolint:bodyclose // finish does, or the caller of send

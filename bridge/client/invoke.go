@@ -52,7 +52,8 @@ func (c *Client) Invoke(ctx context.Context, call bridge.InvokeRequest, repeat R
 	if err != nil {
 		return nil, fmt.Errorf("encode call: %w", err)
 	}
-	r := request{method: http.MethodPost, path: bridge.PathInvoke, body: body}
+	before := c.calls.Add(1) - 1
+	r := request{method: http.MethodPost, path: bridge.PathInvoke, body: body, before: &before}
 	deadline := c.clock.Now().Add(c.failover)
 	for n := 0; ; n++ {
 		result, err := c.invokeOnce(ctx, r, call.CallID)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sharedos-dev/operator/bridge"
@@ -56,6 +57,9 @@ type Client struct {
 	log     *slog.Logger
 	link    *link
 	backoff backoff
+
+	// calls is how many were begun.
+	calls atomic.Int64
 
 	mu        sync.Mutex
 	execution string // the execution token; empty before Attach

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/sharedos-dev/operator/bridge"
@@ -26,6 +27,9 @@ func (s *Server) invoke(w http.ResponseWriter, r *http.Request, session *session
 	}
 	if len(in.Arguments) == 0 {
 		in.Arguments = json.RawMessage("{}")
+	}
+	if before, err := strconv.ParseInt(r.Header.Get(bridge.HeaderCallsBefore), 10, 64); err == nil {
+		session.CallsBefore(before)
 	}
 	writeJSON(w, http.StatusOK, session.Invoke(r.Context(), in))
 }

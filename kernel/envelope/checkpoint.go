@@ -78,9 +78,35 @@ func (x *Execution) reopen(ctx context.Context, from *Checkpoint) *ending {
 	return nil
 }
 
-// restore takes over the counters. The caller holds the lock.
+// CountAtLeast raises the number of calls that count against the budget: another
+// process took some of them after its last checkpoint. It never lowers it. What
+// those calls did is not known, so an effect is assumed where one was possible.
+func (x *Execution) CountAtLeast(calls int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if calls <= x.usage.ToolCalls {
+		return
+	}
+	x.usage.ToolCalls = calls
+	x.unsafe = x.unsafe || !x.harmless()
+}
+
+// harmless reports whether no tool of the catalogue can have an effect that must
+// not be repeated.
+func (x *Execution) harmless() bool {
+	for _, name := range x.catalog.Names() {
+		if !x.catalog.Repeatable(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// restore takes over the counters. A turn that was started may have made calls
+// since its checkpoint, so an effect is assumed where one was possible. The caller
+// holds the lock.
 func (x *Execution) restore(from *Checkpoint) {
-	x.usage, x.unsafe = from.Usage, from.Unsafe
+	x.usage, x.unsafe = from.Usage, from.Unsafe || from.StartedAt != nil && !x.harmless()
 	if from.StartedAt != nil {
 		at := *from.StartedAt
 		x.startedAt = &at
