@@ -131,6 +131,7 @@ KUBERNETES := (^|/)(k8s\.io|sigs\.k8s\.io)/|^github\.com/sharedos-dev/operator/(
 verify-walls:
 	$(call wall,./kernel/...,$(KUBERNETES)|^net/http$$)
 	$(call wall,./mcp/...,$(KUBERNETES))
+	$(call wall,./httpapi/... ./client/...,$(KUBERNETES))
 	$(if $(wildcard planes),$(call wall,./planes/...,$(KUBERNETES)))
 	$(if $(wildcard cmd/bridge-sidecar/*.go),$(call wall,./cmd/bridge-sidecar,$(KUBERNETES)))
 	$(if $(wildcard cmd/files-provider/*.go),$(call wall,./cmd/files-provider,$(KUBERNETES)))
