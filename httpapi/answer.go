@@ -89,7 +89,7 @@ func (x *exchange) fail(f *failure) {
 		x.w.Header().Set("Www-Authenticate", x.h.opts.Challenge)
 	}
 	// Three strings always encode.
-	body, _ := encode(errorBody{errorDetail{f.code, bounded(f.message), x.id}}) //nolint:errcheck // see above
+	body, _ := encode(errorBody{errorDetail{f.code, bounded(f.message), x.id}})
 	x.write(f.status, body)
 }
 
@@ -144,7 +144,7 @@ func (x *exchange) write(status int, body []byte) {
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout))
 	}
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) //nolint:gosec // JSON that no browser renders; a client that is gone needs no answer
+	_, _ = x.w.Write(body) // a client that is gone needs no answer
 }
 
 // maxRequestID is the longest request id that is taken over, the contract's limit of

@@ -30,6 +30,9 @@ func Document(prefix string) ([]byte, error) {
 		item[strings.ToLower(rt.method)] = s.operation(rt)
 	}
 	s.refer("Error", func() schema { return s.record(reflect.TypeFor[errorBody]()) })
+	if stale := s.unused(); len(stale) > 0 {
+		s.fail("rules of no field: %s", strings.Join(stale, ", "))
+	}
 	if s.err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", s.err)
 	}

@@ -79,7 +79,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.limitRead()
 	at := h.find(r)
 	if at == nil || !at.public {
-		if failed := x.resolve(); failed != nil {
+		if failed := x.resolve(r); failed != nil {
 			x.fail(failed)
 			return
 		}
@@ -122,8 +122,8 @@ type exchange struct {
 }
 
 // resolve asks who is calling and checks the answer.
-func (x *exchange) resolve() *failure {
-	asked := x.r.WithContext(x.r.Context())
+func (x *exchange) resolve(r *http.Request) *failure {
+	asked := r.WithContext(r.Context())
 	asked.Body, asked.GetBody, asked.ContentLength = http.NoBody, nil, 0
 	ac, err := x.h.opts.Resolver.ResolveContext(asked)
 	if err != nil {

@@ -37,10 +37,10 @@ func Reference() string {
 }
 
 func name(t reflect.Type) string {
-	switch {
-	case t == nil:
+	switch t {
+	case nil:
 		return "-"
-	case t == rawType:
+	case rawType:
 		return "OpenAPI 3.1"
 	default:
 		return title(t.Name())

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"maps"
+
 	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
@@ -53,9 +55,7 @@ func fieldRules() map[string]rule {
 	for _, part := range []map[string]rule{
 		accessRules(), toolRules(), namespaceRules(), operationRules(), turnRules(), transportRules(),
 	} {
-		for where, r := range part {
-			rules[where] = r
-		}
+		maps.Copy(rules, part)
 	}
 	return rules
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,8 +86,7 @@ func (s *schemas) refer(name string, build func() schema) schema {
 func (s *schemas) record(t reflect.Type) schema {
 	properties := schema{}
 	required := []string{}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		properties[name] = s.of(field.Type, t.Name()+"."+name)
 		if options != "omitempty" && options != "omitzero" {
@@ -97,9 +97,7 @@ func (s *schemas) record(t reflect.Type) schema {
 	if len(required) > 0 {
 		out["required"] = required
 	}
-	for key, value := range recordRules()[t.Name()] {
-		out[key] = value
-	}
+	maps.Copy(out, recordRules()[t.Name()])
 	return out
 }
 

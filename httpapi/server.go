@@ -123,7 +123,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		err = fmt.Errorf("serve the HTTP API: requests were cut off: %w", err)
 	}
 	_ = s.server.Close()
-	<-ended
+	<-ended //nolint:errcheck // ErrServerClosed, as asked
 	return err
 }
 
