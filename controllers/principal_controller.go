@@ -103,28 +103,16 @@ func JudgePrincipal(p *v1alpha1.Principal, all []v1alpha1.Principal, harnessExis
 
 // sharingIdentity names the other Principals that claim an identity of p.
 func sharingIdentity(p *v1alpha1.Principal, all []v1alpha1.Principal) []string {
-	mine := identityKeys(p)
+	mine := translate.Usernames(p)
 	var out []string
 	for i := range all {
 		if all[i].Name == p.Name {
 			continue
 		}
-		if slices.ContainsFunc(identityKeys(&all[i]), func(k string) bool { return slices.Contains(mine, k) }) {
+		if slices.ContainsFunc(translate.Usernames(&all[i]), func(k string) bool { return slices.Contains(mine, k) }) {
 			out = append(out, all[i].Name)
 		}
 	}
 	slices.Sort(out)
-	return out
-}
-
-func identityKeys(p *v1alpha1.Principal) []string {
-	out := make([]string, 0, len(p.Spec.Identities))
-	for _, identity := range p.Spec.Identities {
-		if sa := identity.ServiceAccount; sa != nil {
-			out = append(out, "system:serviceaccount:"+string(sa.Namespace)+":"+string(sa.Name))
-		} else if identity.User != "" {
-			out = append(out, identity.User)
-		}
-	}
 	return out
 }

@@ -102,12 +102,14 @@ func Usage(u envelope.Usage) *v1alpha1.TurnUsage {
 }
 
 // Events is the excerpt of a turn's events that its status keeps: the first and
-// the last ones, and how many there are. All says whether it is the whole list.
+// the last ones, and how many there are. All says whether it is the whole list with all
+// of its data.
 func Events(events []contract.ExecutionEvent) (excerpt *v1alpha1.TurnEvents, all bool) {
 	excerpt = &v1alpha1.TurnEvents{Count: int64(len(events))}
-	all = len(events) <= v1alpha1.MaxFirstEvents+v1alpha1.MaxLastEvents
+	few := len(events) <= v1alpha1.MaxFirstEvents+v1alpha1.MaxLastEvents
+	all = few
 	for i := range events {
-		if !all && i >= v1alpha1.MaxFirstEvents && i < len(events)-v1alpha1.MaxLastEvents {
+		if !few && i >= v1alpha1.MaxFirstEvents && i < len(events)-v1alpha1.MaxLastEvents {
 			continue
 		}
 		e := &events[i]
@@ -115,6 +117,7 @@ func Events(events []contract.ExecutionEvent) (excerpt *v1alpha1.TurnEvents, all
 			Sequence: e.Sequence, EventID: v1alpha1.Identifier(e.EventID), Type: v1alpha1.EventType(e.Type),
 			OccurredAt: MicroTime(e.OccurredAt), Data: eventData(e.Data),
 		})
+		all = all && utf8.RuneCount(e.Data) <= maxEventData
 	}
 	return excerpt, all
 }
