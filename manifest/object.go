@@ -1,0 +1,128 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+)
+
+// KindAuthorizationTest is the kind of a file of test cases. It lies beside the
+// manifests and is never applied: no cluster serves it.
+const KindAuthorizationTest = "AuthorizationTest"
+
+// Set is what was read.
+type Set struct {
+	// Objects are those of the five kinds, in the order of the files.
+	Objects []client.Object
+	// Tests are the documents of kind AuthorizationTest.
+	Tests []*Document
+
+	documents map[string]*Document
+}
+
+// Document returns the document of an object, or nil.
+func (s *Set) Document(o client.Object) *Document { return s.documents[identity(o)] }
+
+// Position returns where a field of an object is, as in spec.capabilities[0].
+func (s *Set) Position(o client.Object, field string) Position {
+	if d := s.Document(o); d != nil {
+		return d.At(field)
+	}
+	return Position{}
+}
+
+func identity(o client.Object) string {
+	return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName())
+}
+
+// object checks and decodes a document of the five kinds.
+func (r *reader) object(d *Document) {
+	if faults := r.schemas.check(d); len(faults) > 0 {
+		r.faults = append(r.faults, faults...)
+		return
+	}
+	object := newObject(d.Kind)
+	if object == nil {
+		r.fail(d.At("kind"), "%s has no kind %q", d.APIVersion, d.Kind)
+		return
+	}
+	if err := r.decode(d.JSON, object); err != nil {
+		r.fail(d.At("metadata"), "%v", err)
+		return
+	}
+	if h, ok := object.(*v1alpha1.Harness); ok {
+		if fault := h.Spec.TemplateFault(); fault != "" {
+			r.fail(d.At("spec.template"), "spec.template: %s", fault)
+			return
+		}
+	}
+	if object.GetName() == "" {
+		r.fail(d.At("metadata"), "metadata.name: must be set")
+		return
+	}
+	if object.GetNamespace() == "" {
+		object.SetNamespace(r.opts.Namespace)
+	}
+	id := identity(object)
+	if first, twice := r.seen[id]; twice {
+		r.fail(d.At("metadata.name"), "%s %q is given twice, first in %s", d.Kind, object.GetName(), first)
+		return
+	}
+	r.seen[id] = d.At("metadata.name")
+	if r.set.documents == nil {
+		r.set.documents = map[string]*Document{}
+	}
+	r.set.documents[id] = d
+	r.set.Objects = append(r.set.Objects, object)
+}
+
+// newDecoder makes a strict decoder of the five kinds.
+func newDecoder() (runtime.Decoder, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register kinds: %w", err)
+	}
+	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true}), nil
+}
+
+// decode is strict and drops the status.
+func (r *reader) decode(data []byte, into client.Object) error {
+	_, _, err := r.decoder.Decode(withoutStatus(data), nil, into)
+	return err
+}
+
+func withoutStatus(data []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || members["status"] == nil {
+		return data
+	}
+	delete(members, "status")
+	out, err := json.Marshal(members)
+	if err != nil {
+		return data
+	}
+	return bytes.TrimSpace(out)
+}
+
+func newObject(kind string) client.Object {
+	switch kind {
+	case "Principal":
+		return &v1alpha1.Principal{}
+	case "Grant":
+		return &v1alpha1.Grant{}
+	case "ToolNamespace":
+		return &v1alpha1.ToolNamespace{}
+	case "Harness":
+		return &v1alpha1.Harness{}
+	case "Turn":
+		return &v1alpha1.Turn{}
+	default:
+		return nil
+	}
+}
