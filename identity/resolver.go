@@ -57,6 +57,7 @@ func (r *Resolver) ResolveContext(req *http.Request) (contract.AccessContext, er
 	if err != nil {
 		return contract.AccessContext{}, err
 	}
+	remember(ctx, user)
 	asked, err := single(req.Header, HeaderPurpose)
 	if err != nil {
 		return contract.AccessContext{}, err

@@ -218,6 +218,8 @@ type TurnSpec struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=turns,singular=turn,scope=Namespaced,shortName=trn,categories=sharedos
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters"
+// +kubebuilder:selectablefield:JSONPath=`.spec.executionId`
+// +kubebuilder:selectablefield:JSONPath=`.spec.principal`
 // +kubebuilder:printcolumn:name="Principal",type=string,JSONPath=`.spec.principal`
 // +kubebuilder:printcolumn:name="Harness",type=string,JSONPath=`.spec.harness`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Finished")].reason`

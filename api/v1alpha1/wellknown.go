@@ -30,10 +30,30 @@ const (
 	// loopback, 1024 to 65535.
 	AnnotationBridgePort = "sharedos.dev/bridge-port"
 
+	// LabelOrigin on a Turn says what the manager made it for: [OriginHTTP] or
+	// [OriginMessage]. Other Turns do not have it.
+	LabelOrigin = "sharedos.dev/origin"
+
 	// FinalizerTurn is held on a Turn only while it runs, so that deleting it
 	// ends the run and records the ending first.
 	FinalizerTurn = "sharedos.dev/turn"
 )
+
+// Values of [LabelOrigin].
+const (
+	// OriginHTTP means POST /v1/turns.
+	OriginHTTP = "http"
+
+	// OriginMessage means a message to the agent.
+	OriginMessage = "message"
+)
+
+// ConfigMapCA is the ConfigMap, in every namespace with a Principal, that holds the
+// certificate authority of the HTTP API under the key [KeyCA].
+const ConfigMapCA = "sharedos-ca"
+
+// KeyCA is the key of the PEM bundle in [ConfigMapCA].
+const KeyCA = "ca.crt"
 
 // Names of containers in a harness pod.
 const (
