@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -55,6 +56,16 @@ func (s *Store) Server(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return nil, ErrNotReady
 	}
 	return s.server, nil
+}
+
+// Expiry is until when the server certificate is valid; zero while there is none.
+func (s *Store) Expiry() time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.server == nil || s.server.Leaf == nil {
+		return time.Time{}
+	}
+	return s.server.Leaf.NotAfter
 }
 
 // CA is the PEM of the CA that signed the server certificate.

@@ -27,7 +27,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	connections := &toolsource.Connections{Reader: live, Material: p.material}
 	k, err := kernel.New(kernel.Options{
 		Grants: grants, Delegation: grants, Usage: authority.Uses{Reader: live, Writer: cached.Status()},
-		Audit: p.audit, Clock: p.clock, NewID: newID,
+		Audit: p.observation.metrics.Sink(p.audit), Clock: p.clock, NewID: newID, Observer: p.observation.observer(),
 		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: live, Connector: connections}},
 	})
 	if err != nil {
@@ -36,15 +36,18 @@ func (p *process) addKernel(ctx context.Context) error {
 	changes := &controllers.Changes{}
 	recorder := p.mgr.GetEventRecorder("sharedos-manager")
 	registry := sessions.New(sessions.Options{
-		Kernel: k, OnChange: changes.Notify, OnCall: controllers.OnCall(ctx, recorder, cached), Lookup: lookup(cached),
+		Kernel: k, OnChange: changes.Notify, OnProgress: changes.NotifyLater, OnCall: controllers.OnCall(ctx, recorder, cached), Lookup: lookup(cached),
+		Context: p.observation.within,
 	})
+	p.observation.live = registry.Len
 	labels, err := p.managerLabels(ctx)
 	if err != nil {
 		return err
 	}
 	turns := &controllers.TurnReconciler{
 		Client: cached, Live: live, Grants: grants, Sessions: registry, Changes: changes, Recorder: recorder, Clock: p.clock,
-		Egress: controllers.EgressTarget{Namespace: p.opts.Namespace, PodLabels: labels, Port: int32(p.opts.KernelPort)}, //nolint:gosec // a port
+		OnFinished: p.observation.finished,
+		Egress:     controllers.EgressTarget{Namespace: p.opts.Namespace, PodLabels: labels, Port: int32(p.opts.KernelPort)}, //nolint:gosec // a port
 	}
 	for _, c := range []interface {
 		SetupWithManager(mgr ctrl.Manager) error
@@ -52,7 +55,7 @@ func (p *process) addKernel(ctx context.Context) error {
 		turns,
 		&controllers.PrincipalReconciler{Client: cached},
 		&controllers.GrantReconciler{Client: cached, Clock: p.clock},
-		&controllers.HarnessReconciler{Client: cached},
+		&controllers.HarnessReconciler{Client: cached, Sidecar: p.sidecar},
 		&controllers.ToolNamespaceReconciler{Client: cached, Connections: connections},
 	} {
 		if err := c.SetupWithManager(p.mgr); err != nil {
@@ -95,17 +98,17 @@ func lookup(reader client.Reader) func(context.Context, sessions.Key, string) se
 			}
 		}
 		var list v1alpha1.TurnList
-		if err := reader.List(ctx, &list, client.InNamespace(key.Namespace)); err != nil {
+		same := client.MatchingFields{controllers.IndexExecution: executionID}
+		if err := reader.List(ctx, &list, client.InNamespace(key.Namespace), same, client.UnsafeDisableDeepCopy); err != nil {
 			return sessions.StandingUnknown
 		}
-		for i := range list.Items {
-			if turn := &list.Items[i]; turn.EffectiveExecutionID() == executionID {
-				if turn.IsFinished() {
-					return sessions.StandingEnded
-				}
-				return sessions.StandingUnknown
-			}
+		switch {
+		case len(list.Items) == 0:
+			return sessions.StandingMissing
+		case list.Items[0].IsFinished():
+			return sessions.StandingEnded
+		default:
+			return sessions.StandingUnknown
 		}
-		return sessions.StandingMissing
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 // Options are the manager's flags.
 type Options struct {
+	// Version is the build's, for traces and --version.
+	Version string
+
 	Namespace, PodName, PodIP string
 
 	HealthListen, MetricsListen string
@@ -38,7 +41,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.PodName, "pod-name", "", "name of the manager's own pod")
 	fs.StringVar(&o.PodIP, "pod-ip", "", "address of the manager's own pod, where the kernel service answers")
 	fs.StringVar(&o.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz")
-	fs.StringVar(&o.MetricsListen, "metrics-listen", ":8080", "address of /metrics; 0 turns it off")
+	fs.StringVar(&o.MetricsListen, "metrics-listen", ":8080", "address of /metrics (HTTPS, for who may get that URL); 0 turns it off")
 	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the admission webhooks")
 	fs.IntVar(&o.KernelPort, "kernel-port", 8444, "port of the kernel service, in the pod and in its Service")
 	fs.StringVar(&o.KernelService, "kernel-service", "sharedos-kernel", "name of the kernel's Service, which has no selector")

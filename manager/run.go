@@ -41,6 +41,8 @@ type process struct {
 	keyring *keyring.Keyring
 	audit   audit.Sink
 	clock   func() time.Time
+
+	observation *observation
 }
 
 // Run runs the manager until ctx ends.
@@ -57,6 +59,11 @@ func Run(ctx context.Context, config *rest.Config, opts Options, log logr.Logger
 		return err
 	}
 	defer closeAudit()
+	closeObservation, err := p.openObservation(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeObservation()
 	if p.mgr, err = ctrl.NewManager(config, p.managerOptions()); err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
@@ -96,7 +103,10 @@ func (p *process) managerOptions() ctrl.Options {
 	return ctrl.Options{
 		Scheme:                 Scheme(),
 		Logger:                 p.log,
-		Metrics:                metricsserver.Options{BindAddress: p.opts.MetricsListen},
+		Metrics:                metricsserver.Options{
+			BindAddress: p.opts.MetricsListen, SecureServing: true, FilterProvider: metricsAccess,
+			TLSOpts: []func(*tls.Config){p.serveWith},
+		},
 		HealthProbeBindAddress: p.opts.HealthListen,
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: p.opts.WebhookPort, TLSOpts: []func(*tls.Config){p.serveWith},

@@ -15,6 +15,9 @@ import (
 	"github.com/sharedos-dev/operator/manager"
 )
 
+// version is set by the build.
+var version = "dev"
+
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
@@ -23,10 +26,15 @@ func main() {
 }
 
 func run(args []string) error {
-	var opts manager.Options
+	opts := manager.Options{Version: version}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	opts.AddFlags(flags)
+	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *showVersion {
+		_, err := fmt.Println(version)
 		return err
 	}
 	if err := opts.Validate(); err != nil {

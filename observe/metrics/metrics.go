@@ -43,9 +43,17 @@ var (
 	slow = []float64{.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200, 3600}
 )
 
-// New registers the metrics. sessions is asked for the number of live turns
-// whenever somebody scrapes. A name that is registered already is an error.
-func New(registry prometheus.Registerer, clock func() time.Time, sessions func() int) (*Metrics, error) {
+// Live is what is asked whenever somebody scrapes. Both are required.
+type Live struct {
+	// Sessions is the number of turns that run here.
+	Sessions func() int
+	// CertificateExpiry is until when the serving certificate is valid; zero while
+	// there is none.
+	CertificateExpiry func() time.Time
+}
+
+// New registers the metrics. A name that is registered already is an error.
+func New(registry prometheus.Registerer, clock func() time.Time, live Live) (*Metrics, error) {
 	m := &Metrics{
 		decisions:     counter("decisions_total", "Authorization decisions.", "world", "outcome", "reason"),
 		failClosed:    counter("fail_closed_total", "Refusals because something could not be established, as opposed to policy.", "world", "reason"),
@@ -61,11 +69,19 @@ func New(registry prometheus.Registerer, clock func() time.Time, sessions func()
 		auditFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "sharedos_audit_failures_total", Help: "Audit records that could not be kept. What they allow is refused."}),
 		clock:         clock,
 	}
-	live := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sharedos_sessions", Help: "Turns that this manager runs now."},
-		func() float64 { return float64(sessions()) })
+	sessions := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sharedos_sessions", Help: "Turns that this manager runs now."},
+		func() float64 { return float64(live.Sessions()) })
+	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sharedos_certificate_expiry_timestamp_seconds", Help: "When the serving certificate ends, Unix time; 0 while there is none.",
+	}, func() float64 {
+		if at := live.CertificateExpiry(); !at.IsZero() {
+			return float64(at.Unix())
+		}
+		return 0
+	})
 	for _, c := range []prometheus.Collector{
 		m.decisions, m.failClosed, m.calls, m.resources, m.messages, m.turns, m.auditRecords,
-		m.callSeconds, m.loadSeconds, m.turnSeconds, m.auditSeconds, m.auditFailures, live,
+		m.callSeconds, m.loadSeconds, m.turnSeconds, m.auditSeconds, m.auditFailures, sessions, expiry,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric: %w", err)

@@ -23,7 +23,8 @@ filesProvider:
     team-atlas/README: "{{ not a template }}"
   persistence: {enabled: true}
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}]}
-metrics: {serviceMonitor: {enabled: true}}
+metrics: {serviceMonitor: {enabled: true}, dashboard: {enabled: true}, alerts: {enabled: true}}
+tracing: {endpoint: 'http://collector.monitoring:4318', sampleRatio: '0.25'}
 `
 
 func TestLint(t *testing.T) {
