@@ -29,6 +29,17 @@ func (c *Changes) Notify(key sessions.Key) {
 	}
 }
 
+// NotifyLater asks for the Turn to be reconciled in a while. It is the registry's
+// OnProgress.
+func (c *Changes) NotifyLater(key sessions.Key) {
+	c.mu.Lock()
+	queue := c.queue
+	c.mu.Unlock()
+	if queue != nil {
+		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Turn}}, progressEvery)
+	}
+}
+
 // Start implements the source.
 func (c *Changes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	c.mu.Lock()

@@ -34,6 +34,16 @@ type gathered struct {
 	harness *v1alpha1.Harness
 }
 
+// needs is the Grant without which the Turn cannot run.
+func (g gathered) needs(t *v1alpha1.Turn) string {
+	issuer := g.parties.Principal.Spec.Authority
+	if issuer == "" {
+		issuer = t.Spec.Principal
+	}
+	return fmt.Sprintf("it needs a Grant with issuer %q, subject %q, the action %q on the namespace %q and the path [%q, %q], "+
+		"and which holds now for the purpose %q", issuer, t.Spec.Principal, "invoke", "sharedos.execution", "agent", g.parties.Actor.ID, g.parties.Purpose)
+}
+
 // admit hands the Turn to the envelope.
 func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, error) {
 	if reason := s.mustEnd(); reason != "" {
@@ -76,6 +86,9 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 func (r *TurnReconciler) recordAdmission(ctx context.Context, s *turnScope, req contract.ExecutionRequest, found gathered) error {
 	if result, refused := s.session.Execution().Ended(); refused {
 		message := contractMessage(result.Error)
+		if result.Error != nil && result.Error.Code == contract.CodeNoMatchingGrant {
+			message += "; " + found.needs(s.turn)
+		}
 		s.set(v1alpha1.TurnConditionAdmitted, metav1.ConditionFalse, v1alpha1.TurnReasonDenied, message)
 		return nil
 	}
@@ -137,12 +150,13 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 // has already. Only ids that were chosen can be shared.
 func (r *TurnReconciler) sharedExecution(ctx context.Context, t *v1alpha1.Turn) (*obstacle, error) {
 	var turns v1alpha1.TurnList
-	if err := r.Client.List(ctx, &turns, client.InNamespace(t.Namespace)); err != nil {
+	same := client.MatchingFields{IndexExecution: t.EffectiveExecutionID()}
+	if err := r.Client.List(ctx, &turns, client.InNamespace(t.Namespace), same, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list turns: %w", err)
 	}
 	for i := range turns.Items {
 		other := &turns.Items[i]
-		if other.UID != t.UID && other.EffectiveExecutionID() == t.EffectiveExecutionID() && other.Status.Admission != nil {
+		if other.UID != t.UID && other.Status.Admission != nil {
 			return &obstacle{
 				reason:  v1alpha1.TurnReasonInvalid,
 				message: fmt.Sprintf("spec.executionId: the Turn %q has it; leave it out or choose another", other.Name),
@@ -212,7 +226,8 @@ func (r *TurnReconciler) wait(s *turnScope, harness *v1alpha1.Harness, problem *
 		return ctrl.Result{}
 	}
 	s.set(v1alpha1.TurnConditionAdmitted, metav1.ConditionFalse, problem.reason, problem.message)
-	return ctrl.Result{RequeueAfter: min(left, pendingEvery)}
+	// Principals and Harnesses that come wake it sooner.
+	return ctrl.Result{RequeueAfter: left}
 }
 
 // endUnadmitted ends a Turn that never came to the envelope.

@@ -6,17 +6,11 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/authority"
@@ -34,11 +28,11 @@ import (
 
 // Times of a running turn.
 const (
-	// progressEvery is how often a running turn's counters are stored.
-	progressEvery = 5 * time.Second
-	// pendingEvery is how often a Turn that waits for others is looked at, beside
-	// the changes that wake it.
+	// pendingEvery is how often a pod that could not be made is tried again: what was
+	// in its way, a quota for instance, tells nobody when it goes.
 	pendingEvery = 5 * time.Second
+	// progressEvery is the longest that a running turn's counters are not stored.
+	progressEvery = 5 * time.Second
 	// windDown is how long a pod may go on after its turn has ended by itself.
 	windDown = 30 * time.Second
 )
@@ -54,38 +48,17 @@ type TurnReconciler struct {
 	Sessions *sessions.Registry
 	Changes  *Changes
 	Recorder events.EventRecorder
-	Clock    func() time.Time
+	// OnFinished is told each Turn once its ending is stored. It may be nil.
+	OnFinished func(t *v1alpha1.Turn)
+	Clock      func() time.Time
 	// Egress is where every harness pod may connect to under a strict policy.
 	Egress EgressTarget
-	// Concurrency is how many Turns are reconciled at once; 4 when zero.
+	// Concurrency is how many Turns are reconciled at once; 16 when zero.
 	Concurrency int
 
 	// written remembers the version that was written last, by the Turn's UID: what
 	// the cache shows may be older.
 	written sync.Map
-}
-
-// SetupWithManager registers the controller.
-func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	workers := r.Concurrency
-	if workers == 0 {
-		workers = 4
-	}
-	return ctrl.NewControllerManagedBy(mgr).Named("turn").
-		For(&v1alpha1.Turn{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(turnOfPod)).
-		Owns(&networkingv1.NetworkPolicy{}).
-		WatchesRawSource(source.TypedFunc[reconcile.Request](r.Changes.Start)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
-}
-
-func turnOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[v1alpha1.LabelTurn]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
 // Reconcile brings one Turn a step further.
@@ -102,11 +75,17 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if turn.IsFinished() {
 		r.Sessions.Forget(ctx, key)
 		r.written.Delete(turn.UID)
+		if err := r.inspect(ctx, turn); err != nil {
+			return settle(ctrl.Result{}, err)
+		}
 		result, err := r.clean(ctx, turn)
 		return settle(result, err)
 	}
 	scope := newTurnScope(turn, r.Clock())
 	scope.session, _ = r.Sessions.Get(key, string(turn.UID))
+	if err := r.watchdog(ctx, scope); err != nil {
+		return ctrl.Result{}, err
+	}
 	result, err := r.advance(ctx, scope)
 	if stored := r.store(ctx, scope); stored != nil {
 		return requeueOnConflict(stored)

@@ -39,24 +39,24 @@ func (r *TurnReconciler) applyEgress(ctx context.Context, t *v1alpha1.Turn, h *v
 }
 
 // restoreEgress puts back the policy of a running turn that somebody deleted or
-// changed.
-func (r *TurnReconciler) restoreEgress(ctx context.Context, t *v1alpha1.Turn) error {
+// changed, and returns the one that was found as it was made.
+func (r *TurnReconciler) restoreEgress(ctx context.Context, t *v1alpha1.Turn) (*networkingv1.NetworkPolicy, error) {
 	if t.Spec.Harness == "" {
-		return nil
+		return nil, nil //nolint:nilnil // no policy of ours and no error
 	}
 	policy := &networkingv1.NetworkPolicy{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: PodName(t)}, policy)
 	if err == nil && policy.Generation == 1 {
-		return nil // as it was made
+		return policy, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get the network policy: %w", err)
+		return nil, fmt.Errorf("get the network policy: %w", err)
 	}
 	harness := &v1alpha1.Harness{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: string(t.Spec.Harness)}, harness); err != nil {
-		return client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
-	return r.applyEgress(ctx, t, harness)
+	return nil, r.applyEgress(ctx, t, harness) // it is seen on its way back
 }
 
 // PolicyMode is the mode of a tool policy, which is strict unless it says or implies

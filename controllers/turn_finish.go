@@ -112,7 +112,7 @@ const (
 	maxAction = 128
 )
 
-// announce tells the ending as an Event on the Turn.
+// announce tells the ending: as an Event on the Turn, and to whoever counts.
 func (r *TurnReconciler) announce(t *v1alpha1.Turn) {
 	kind, note := corev1.EventTypeNormal, string(v1alpha1.StateOf(t.Status.Outcome))
 	if t.Status.Outcome != v1alpha1.TurnSucceeded {
@@ -122,6 +122,9 @@ func (r *TurnReconciler) announce(t *v1alpha1.Turn) {
 		note += ": " + e.Code + ": " + e.Message
 	}
 	r.Recorder.Eventf(t, nil, kind, eventFinished, actionRun, "%s", translate.Text(note, maxMessage))
+	if r.OnFinished != nil {
+		r.OnFinished(t)
+	}
 }
 
 // OnCall tells each denied call as an Event on its Turn. It is the

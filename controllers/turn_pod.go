@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/bridge"
-	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/sessions"
 )
 
@@ -44,20 +44,20 @@ func (r *TurnReconciler) runPod(ctx context.Context, s *turnScope) (ctrl.Result,
 }
 
 // heed ends a turn whose pod did not start in time and says when to look again.
+// Everything else that can happen wakes the controller by itself.
 func (r *TurnReconciler) heed(ctx context.Context, s *turnScope) ctrl.Result {
 	bridgeReady := !s.session.State().ReadyAt.IsZero() || s.turn.Status.StartedAt != nil
 	if bridgeReady && s.waiting == "" {
-		return ctrl.Result{RequeueAfter: progressEvery}
+		return ctrl.Result{}
 	}
 	left := s.turn.Status.Admission.At.Add(s.session.Subject().StartTimeout).Sub(r.Clock())
-	if left > 0 {
+	switch {
+	case left > 0 && s.retry:
 		return ctrl.Result{RequeueAfter: min(left, pendingEvery)}
+	case left > 0:
+		return ctrl.Result{RequeueAfter: left}
 	}
-	message := "the harness was not running in time"
-	if s.waiting != "" {
-		message += ": " + s.waiting
-	}
-	s.session.Execution().Fail(ctx, contract.ProtocolError{Code: sessions.CodeHarnessNotStarted, Message: message})
+	s.session.Execution().Fail(ctx, *notInTime(s.waitingFor, s.waiting))
 	return ctrl.Result{}
 }
 
@@ -68,7 +68,7 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 	}
 	harness := &v1alpha1.Harness{}
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.turn.Namespace, Name: string(s.turn.Spec.Harness)}, harness); err != nil {
-		s.waiting = fmt.Sprintf("harness %q: %v", s.turn.Spec.Harness, err)
+		s.waiting, s.waitingFor, s.retry = fmt.Sprintf("harness %q: %v", s.turn.Spec.Harness, err), "HarnessNotReady", true
 		return client.IgnoreNotFound(err)
 	}
 	if err := r.applyEgress(ctx, s.turn, harness); err != nil {
@@ -79,21 +79,24 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 	if apierrors.IsAlreadyExists(err) {
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		if err == nil && !metav1.IsControlledBy(pod, s.turn) {
-			s.waiting = fmt.Sprintf("a pod %q that is not the Turn's has its name; delete it", pod.Name)
+			s.waiting, s.waitingFor = fmt.Sprintf("a pod %q that is not the Turn's has its name; delete it", pod.Name), "PodNameTaken"
+			s.retry = true
 			return nil
 		}
 	}
 	switch {
 	case apierrors.IsInvalid(err):
-		s.session.Execution().Fail(ctx, contract.ProtocolError{
-			Code: sessions.CodeHarnessNotStarted, Message: "the API server refused the harness pod: " + err.Error(),
-		})
+		s.session.Execution().Fail(ctx, *harnessFailure(false, "PodInvalid", "the API server refused the harness pod: "+err.Error(), nil))
 		return nil
 	case err != nil:
-		s.waiting = "the harness pod cannot be created: " + err.Error()
+		s.waiting, s.waitingFor, s.retry = "the harness pod cannot be created: "+err.Error(), "PodRefused", true
 		return nil //nolint:nilerr // looked at again until the start timeout
 	}
 	s.turn.Status.Pod = &v1alpha1.PodReference{Name: v1alpha1.ObjectName(pod.Name), UID: v1alpha1.UID(pod.UID)}
+	if !HasBridge(pod) {
+		s.session.Execution().Fail(ctx, *harnessFailure(false, "BridgeMissing",
+			"the pod was made without its bridge, so the injection webhook was not asked", nil))
+	}
 	return nil
 }
 
@@ -101,6 +104,7 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 func (r *TurnReconciler) bindExternal(ctx context.Context, s *turnScope) error {
 	candidate := s.session.State().Candidate
 	if candidate == nil {
+		s.waitingFor = "NoPod"
 		s.waiting = "waiting for a pod with the label " + v1alpha1.LabelTurn + ": " + s.turn.Name
 		return nil
 	}
@@ -109,8 +113,7 @@ func (r *TurnReconciler) bindExternal(ctx context.Context, s *turnScope) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("get pod %q: %w", candidate.Name, err)
 	}
-	if err != nil || string(pod.UID) != candidate.UID || pod.Labels[v1alpha1.LabelTurn] != s.turn.Name || podOver(pod) ||
-		pod.Annotations[v1alpha1.AnnotationInjectedBy] == "" {
+	if err != nil || string(pod.UID) != candidate.UID || pod.Labels[v1alpha1.LabelTurn] != s.turn.Name || podOver(pod) || !HasBridge(pod) {
 		s.session.Reject(candidate.UID)
 		return nil //nolint:nilerr // the pod is gone, and is no candidate any more
 	}
@@ -135,7 +138,7 @@ func (r *TurnReconciler) followPod(ctx context.Context, s *turnScope) error {
 		return nil
 	}
 	verdict := JudgePod(pod)
-	s.waiting = verdict.Waiting
+	s.waiting, s.waitingFor = verdict.Waiting, verdict.Reason
 	switch {
 	case verdict.Failure != nil:
 		s.session.Execution().Fail(ctx, *verdict.Failure)
@@ -144,7 +147,11 @@ func (r *TurnReconciler) followPod(ctx context.Context, s *turnScope) error {
 		r.finishExternal(ctx, s)
 		return nil
 	}
-	if err := r.restoreEgress(ctx, s.turn); err != nil {
+	own, err := r.restoreEgress(ctx, s.turn)
+	if err != nil {
+		return err
+	}
+	if err := r.widened(ctx, s, pod, own); err != nil {
 		return err
 	}
 	return r.annotate(ctx, s, pod)
@@ -211,6 +218,7 @@ func HarnessPod(t *v1alpha1.Turn, h *v1alpha1.Harness) *corev1.Pod {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.AutomountServiceAccountToken = new(false)
 	pod.Spec.EnableServiceLinks = new(false)
+	tolerateBriefly(&pod.Spec)
 	if pod.Spec.ActiveDeadlineSeconds == nil {
 		life := startTimeout(t, h) + subjectOf(t, h).CallTimeout + podSlack
 		pod.Spec.ActiveDeadlineSeconds = new(int64(life / time.Second))
@@ -222,6 +230,25 @@ func HarnessPod(t *v1alpha1.Turn, h *v1alpha1.Harness) *corev1.Pod {
 		}
 	}
 	return pod
+}
+
+// nodeLossSeconds is how long a pod stays on a node that is not there: a turn is
+// short, and Kubernetes' own five minutes are longer than most.
+const nodeLossSeconds = 30
+
+// tolerateBriefly lets a lost node end the turn soon, unless the template decides.
+func tolerateBriefly(spec *corev1.PodSpec) {
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		decided := slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+		if !decided {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: new(int64(nodeLossSeconds)),
+			})
+		}
+	}
 }
 
 // PodName is the name of the pod that is made for a Turn.

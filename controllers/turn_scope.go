@@ -25,8 +25,11 @@ type turnScope struct {
 	records map[string][]byte
 	// now is the instant of this look.
 	now time.Time
-	// waiting says why the pod has not started, for the BridgeReady condition.
-	waiting string
+	// waiting says why the pod has not started, for the BridgeReady condition;
+	// waitingFor says it in one word.
+	waiting, waitingFor string
+	// retry says that what is waited for will not tell when it is there.
+	retry bool
 }
 
 func newTurnScope(turn *v1alpha1.Turn, now time.Time) *turnScope {

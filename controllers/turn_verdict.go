@@ -13,8 +13,9 @@ import (
 
 // PodVerdict is what a pod says about its turn.
 type PodVerdict struct {
-	// Waiting says why the harness has not started; empty once it has.
-	Waiting string
+	// Waiting says why the harness has not started, and Reason says so in one word;
+	// both are empty once it has.
+	Waiting, Reason string
 	// Failure ends the turn.
 	Failure *contract.ProtocolError
 	// Exited says that the harness container ended with exit code 0.
@@ -28,10 +29,13 @@ func JudgePod(pod *corev1.Pod) PodVerdict {
 	if harness != nil && harness.State.Terminated != nil {
 		return judgeExit(pod, harness.State.Terminated)
 	}
-	if podOver(pod) {
+	if podOver(pod) || lost(pod) {
 		// The pod ended without the container's own word: evicted, its node lost, its
 		// deadline over.
-		return PodVerdict{Failure: harnessFailure(started(harness), podReason(pod), pod.Status.Message, nil)}
+		return PodVerdict{Failure: harnessFailure(started(harness), podReason(pod), podMessage(pod), nil)}
+	}
+	if failure := judgeBridge(pod, started(harness)); failure != nil {
+		return PodVerdict{Failure: failure}
 	}
 	if started(harness) {
 		return PodVerdict{}
@@ -39,7 +43,8 @@ func JudgePod(pod *corev1.Pod) PodVerdict {
 	if failure := judgeInit(pod); failure != nil {
 		return PodVerdict{Failure: failure}
 	}
-	return PodVerdict{Waiting: waitingReason(pod, harness)}
+	reason, message := waitingReason(pod, harness)
+	return PodVerdict{Reason: reason, Waiting: message}
 }
 
 func judgeExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) PodVerdict {
@@ -47,8 +52,8 @@ func judgeExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) PodVerdict {
 		return PodVerdict{Exited: true}
 	}
 	reason := t.Reason
-	if pod.Status.Reason != "" {
-		reason = pod.Status.Reason
+	if over := podReason(pod); over != "PodFailed" && (pod.Status.Reason != "" || disruption(pod) != nil) {
+		reason = over
 	}
 	wasStarted := t.Reason != "StartError" && t.Reason != "ContainerCannotRun"
 	return PodVerdict{Failure: harnessFailure(wasStarted, reason, t.Message, &t.ExitCode)}
@@ -66,27 +71,57 @@ func judgeInit(pod *corev1.Pod) *contract.ProtocolError {
 	return nil
 }
 
-// waitingReason is the most telling reason why nothing runs yet.
-func waitingReason(pod *corev1.Pod, harness *corev1.ContainerStatus) string {
+// bridgeRestarts is how often a bridge may be started anew. One restart is a pause;
+// a bridge that crashes again and again will never serve the turn.
+const bridgeRestarts = 5
+
+// judgeBridge fails a turn whose bridge crashes again and again.
+func judgeBridge(pod *corev1.Pod, started bool) *contract.ProtocolError {
+	s := containerStatus(pod.Status.InitContainerStatuses, v1alpha1.ContainerBridge)
+	if s == nil || s.RestartCount < bridgeRestarts || s.State.Running != nil {
+		return nil
+	}
+	t := s.LastTerminationState.Terminated
+	if t == nil {
+		t = &corev1.ContainerStateTerminated{}
+	}
+	return harnessFailure(started, "BridgeCrashed",
+		fmt.Sprintf("the bridge was started %d times and ended with code %d (%s)%s", s.RestartCount+1, t.ExitCode, t.Reason, text(t.Message)), nil)
+}
+
+// waitingReason is the most telling reason why nothing runs yet, in one word and in
+// a sentence.
+func waitingReason(pod *corev1.Pod, harness *corev1.ContainerStatus) (reason, message string) {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Reason + ": " + c.Message
+			return c.Reason, c.Reason + ": " + c.Message
 		}
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
-		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
-			return s.Name + ": " + w.Reason + text(w.Message)
-		}
 		if t := s.LastTerminationState.Terminated; s.Name == v1alpha1.ContainerBridge && t != nil {
-			return fmt.Sprintf("%s: exited with code %d%s", s.Name, t.ExitCode, text(t.Message))
+			return "BridgeCrashed", fmt.Sprintf("%s: exited with code %d%s", s.Name, t.ExitCode, text(t.Message))
+		}
+		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
+			return w.Reason, s.Name + ": " + w.Reason + text(w.Message)
 		}
 	}
 	if harness != nil && harness.State.Waiting != nil && harness.State.Waiting.Reason != "" {
-		return harness.State.Waiting.Reason + text(harness.State.Waiting.Message)
+		return harness.State.Waiting.Reason, harness.State.Waiting.Reason + text(harness.State.Waiting.Message)
 	}
-	return "the pod is starting"
+	return "Starting", "the pod is starting"
+}
+
+// notInTime is the error of a harness that did not start in time, with the reason
+// that it waited for.
+func notInTime(reason, message string) *contract.ProtocolError {
+	if reason == "" {
+		reason = "NotInTime"
+	}
+	out := harnessFailure(false, reason, message, nil)
+	out.Message = cut("the harness was not running in time ("+reason+")"+text(message), maxMessage)
+	return out
 }
 
 func text(message string) string {
@@ -111,10 +146,16 @@ func harnessFailure(started bool, reason, message string, exitCode *int32) *cont
 		out.Code, out.Message = sessions.CodeHarnessExited, "the harness ended without an outcome"
 	}
 	out.Message += " (" + reason + ")" + text(message)
-	if r := []rune(out.Message); len(r) > maxMessage {
-		out.Message = string(r[:maxMessage])
-	}
+	out.Message = cut(out.Message, maxMessage)
 	return out
+}
+
+// cut shortens a message to n characters.
+func cut(message string, n int) string {
+	if r := []rune(message); len(r) > n {
+		return string(r[:n])
+	}
+	return message
 }
 
 // podGone is the error of a turn whose pod was deleted under it.
@@ -122,11 +163,50 @@ func podGone(started bool) contract.ProtocolError {
 	return *harnessFailure(started, "PodDeleted", "the pod was deleted", nil)
 }
 
+// disruptions are the causes of a disruption in the words of this operator.
+var disruptions = map[string]string{
+	"DeletionByTaintManager": "NodeLost",
+	"DeletionByPodGC":        "NodeLost",
+	"PreemptionByScheduler":  "Preempted",
+	"EvictionByEvictionAPI":  "Evicted",
+	"TerminationByKubelet":   "TerminatedByNode",
+}
+
+// disruption is what Kubernetes says about a pod that it ends, or nil.
+func disruption(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// lost reports whether the pod is to go because its node is not there: nobody will
+// ever say how its containers ended.
+func lost(pod *corev1.Pod) bool {
+	c := disruption(pod)
+	return c != nil && disruptions[c.Reason] == "NodeLost" && !pod.DeletionTimestamp.IsZero()
+}
+
 func podReason(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
 		return pod.Status.Reason
 	}
+	if c := disruption(pod); c != nil {
+		if reason, known := disruptions[c.Reason]; known {
+			return reason
+		}
+		return c.Reason
+	}
 	return "Pod" + string(pod.Status.Phase)
+}
+
+func podMessage(pod *corev1.Pod) string {
+	if c := disruption(pod); c != nil && pod.Status.Message == "" {
+		return c.Message
+	}
+	return pod.Status.Message
 }
 
 func podOver(pod *corev1.Pod) bool {

@@ -28,12 +28,9 @@ const (
 	HarnessReasonTemplateForbidden ConditionReason = "TemplateForbidden"
 
 	// HarnessReasonTemplateInvalid means that the API server refused a pod made
-	// from the template in a dry run.
+	// from the template in a dry run, or that it cannot be read. The message has
+	// the field.
 	HarnessReasonTemplateInvalid ConditionReason = "TemplateInvalid"
-
-	// HarnessReasonEgressWidened means that another NetworkPolicy selects the
-	// harness's pods and allows more than a strict policy does.
-	HarnessReasonEgressWidened ConditionReason = "EgressWidened"
 )
 
 // Reasons of [HarnessReady] when it is Unknown.

@@ -16,6 +16,40 @@ const (
 	// TurnConditionFinished says whether the turn has ended. It is always present
 	// and its reason is the state of the Turn.
 	TurnConditionFinished ConditionType = "Finished"
+
+	// TurnConditionEgressWidened says that other NetworkPolicies let the pod reach
+	// more than a strict tool policy allows. It is absent until there is one.
+	TurnConditionEgressWidened ConditionType = "EgressWidened"
+
+	// TurnConditionPodWithoutBridge names running pods that carry the Turn's label
+	// and not its bridge: the injection webhook was not asked about them. They
+	// cannot act as the agent. It is absent until there is one.
+	TurnConditionPodWithoutBridge ConditionType = "PodWithoutBridge"
+)
+
+// Reasons of [TurnConditionEgressWidened] when it is True.
+const (
+	// TurnReasonOtherPolicies means that the NetworkPolicies in the message select
+	// the pod too; policies add up.
+	TurnReasonOtherPolicies ConditionReason = "OtherPolicies"
+)
+
+// Reasons of [TurnConditionEgressWidened] when it is False.
+const (
+	// TurnReasonStrict means that no other policy widens the Turn's own any more.
+	TurnReasonStrict ConditionReason = "Strict"
+)
+
+// Reasons of [TurnConditionPodWithoutBridge] when it is True.
+const (
+	// TurnReasonNotInjected means that the pods in the message run without a bridge.
+	TurnReasonNotInjected ConditionReason = "NotInjected"
+)
+
+// Reasons of [TurnConditionPodWithoutBridge] when it is False.
+const (
+	// TurnReasonAllInjected means that no such pod runs any more.
+	TurnReasonAllInjected ConditionReason = "AllInjected"
 )
 
 // Reasons of [TurnConditionFinished] when it is False.

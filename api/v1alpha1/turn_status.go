@@ -137,7 +137,8 @@ type TurnStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions of the Turn. Known types: Admitted, BridgeReady, Finished.
+	// conditions of the Turn. Known types: Admitted, BridgeReady, Finished, and,
+	// where there is something to say, EgressWidened and PodWithoutBridge.
 	// Finished is always present; its reason is the state of the Turn.
 	//
 	// +optional
