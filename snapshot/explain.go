@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -54,6 +56,7 @@ func (i *Inspector) Explain(ctx context.Context, ac contract.AccessContext, need
 		}
 		verdicts = append(verdicts, v)
 	}
+	slices.SortStableFunc(verdicts, func(a, b GrantVerdict) int { return strings.Compare(a.Grant.Name, b.Grant.Name) })
 	return verdicts
 }
 
