@@ -13,6 +13,7 @@ import (
 	"github.com/sharedos-dev/operator/authority"
 	"github.com/sharedos-dev/operator/bridge/server"
 	"github.com/sharedos-dev/operator/controllers"
+	"github.com/sharedos-dev/operator/injection"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/keyring"
 	"github.com/sharedos-dev/operator/sessions"
@@ -20,18 +21,37 @@ import (
 )
 
 // addKernel puts together what the leader runs: the kernel over its ports, the
-// sessions, the controllers, and the kernel service.
+// sessions, the controllers, and the kernel service with the HTTP API beside it.
 func (p *process) addKernel(ctx context.Context) error {
 	live, cached := p.mgr.GetAPIReader(), p.mgr.GetClient()
 	grants := authority.Grants{Reader: live}
 	connections := &toolsource.Connections{Reader: live, Material: p.material}
-	k, err := kernel.New(kernel.Options{
-		Grants: grants, Delegation: grants, Usage: authority.Uses{Reader: live, Writer: cached.Status()},
-		Audit: p.observation.metrics.Sink(p.audit), Clock: p.clock, NewID: newID, Observer: p.observation.observer(),
-		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: live, Connector: connections}},
+	// A client of its own: whoever sends tokens in masses must not keep the bridges
+	// waiting.
+	callers, err := kubernetes.NewForConfig(p.mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	stopping := make(chan struct{})
+	api, err := NewAPI(APIOptions{
+		Live: live, Cached: cached, Connector: connections, Stopping: stopping, OnError: p.onAPIError,
+		Kernel: kernel.Options{
+			Usage: authority.Uses{Reader: live, Writer: cached.Status()},
+			Audit: p.observation.metrics.Sink(p.audit), Clock: p.clock, NewID: newID, Observer: p.observation.observer(),
+		},
+		Reviews: callers.AuthenticationV1().TokenReviews(),
+		Access:  injection.RBAC{Reviews: callers.AuthorizationV1().SubjectAccessReviews()},
 	})
 	if err != nil {
-		return fmt.Errorf("make the kernel: %w", err)
+		return err
+	}
+	k := api.Kernel
+	informer, err := p.mgr.GetCache().GetInformer(ctx, &v1alpha1.Turn{})
+	if err != nil {
+		return fmt.Errorf("watch turns: %w", err)
+	}
+	if _, err := informer.AddEventHandler(api.Endings); err != nil {
+		return fmt.Errorf("watch turns: %w", err)
 	}
 	changes := &controllers.Changes{}
 	recorder := p.mgr.GetEventRecorder("sharedos-manager")
@@ -57,6 +77,7 @@ func (p *process) addKernel(ctx context.Context) error {
 		&controllers.GrantReconciler{Client: cached, Clock: p.clock},
 		&controllers.HarnessReconciler{Client: cached, Sidecar: p.sidecar},
 		&controllers.ToolNamespaceReconciler{Client: cached, Connections: connections},
+		&authorityBundle{Reader: live, Writer: cached, Principals: cached, CA: p.certs.CA},
 	} {
 		if err := c.SetupWithManager(p.mgr); err != nil {
 			return err
@@ -71,11 +92,11 @@ func (p *process) addKernel(ctx context.Context) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	return p.mgr.Add(&kernelService{
-		process: p,
-		handler: server.New(server.Options{
+		process: p, stopping: stopping,
+		handler: beside(server.New(server.Options{
 			Turns: registry, Keyring: p.keyring, Clock: p.clock, Log: p.log.WithName("kernel-service"),
 			Reviewer: server.NewAPIReviewer(clientset.AuthenticationV1().TokenReviews(), p.clock),
-		}),
+		}), api.Handler),
 	})
 }
 

@@ -28,13 +28,16 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 5 * time.Minute
 	maxStreams     = 1024
+	maxHeader      = 64 << 10
 )
 
-// kernelService answers the bridges. Only the leader runs it, and says so in the
+// kernelService answers the bridges and the callers of the HTTP API. Only the leader runs it, and says so in the
 // EndpointSlice of the kernel's Service.
 type kernelService struct {
 	*process
 	handler http.Handler
+	// stopping is closed before anybody is cut off.
+	stopping chan<- struct{}
 }
 
 // NeedLeaderElection keeps it to the leader: it holds the sessions.
@@ -50,8 +53,10 @@ func (k *kernelService) Start(ctx context.Context) error {
 	k.serveWith(config)
 	srv := &http.Server{
 		Handler: k.handler, TLSConfig: config, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:    nil,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog: nil,
+		// The HTTP API answers in its own way whatever it is asked, within its limits.
+		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	served := make(chan error, 1)
@@ -62,6 +67,7 @@ func (k *kernelService) Start(ctx context.Context) error {
 		return fmt.Errorf("serve bridges: %w", err)
 	case <-ctx.Done():
 	}
+	close(k.stopping)
 	// Session streams never end by themselves: after the grace they are closed, and
 	// the bridges look for the next leader.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)

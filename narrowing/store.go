@@ -18,8 +18,6 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-//+kubebuilder:rbac:groups=sharedos.dev,resources=principals,verbs=get;list;watch;patch
-
 // FieldOwner is the field manager of the entries that the HTTP API writes.
 const FieldOwner = "sharedos-narrowing"
 
@@ -35,6 +33,9 @@ type Store struct {
 	// Reader must not be a cache: a stale version would only conflict.
 	Reader client.Reader
 	Writer client.Client
+	// Cache, if set, is what the next request will be answered from: an update is
+	// over when it shows there, or after a second.
+	Cache client.Reader
 }
 
 var _ kernel.NamespaceStore = Store{}
@@ -58,6 +59,7 @@ func (s Store) UpdateToolNamespaces(ctx context.Context, ac contract.AccessConte
 			if principal, err = s.write(ctx, principal, want); err != nil {
 				return err
 			}
+			s.shows(ctx, principal)
 		}
 		enabled, err = translate.EnabledToolNamespaces(namespaces, principal)
 		return err
@@ -131,9 +133,26 @@ func (s Store) write(ctx context.Context, read *v1alpha1.Principal, entries []st
 		return nil, fmt.Errorf("read what was stored: %w", err)
 	}
 	out := read.DeepCopy()
+	out.Generation = object.GetGeneration()
 	out.Spec.DisabledToolNamespaces = nil
 	for _, name := range stored {
 		out.Spec.DisabledToolNamespaces = append(out.Spec.DisabledToolNamespaces, v1alpha1.LabelName(name))
 	}
 	return out, nil
 }
+
+// shows waits until the cache has what was written.
+func (s Store) shows(ctx context.Context, written *v1alpha1.Principal) {
+	if s.Cache == nil {
+		return
+	}
+	seen := &v1alpha1.Principal{}
+	// What has not come by then comes later; the update has taken effect.
+	_ = wait.PollUntilContextTimeout(ctx, lookAgain, time.Second, true, func(ctx context.Context) (bool, error) {
+		err := s.Cache.Get(ctx, client.ObjectKeyFromObject(written), seen)
+		return err == nil && seen.Generation >= written.Generation, client.IgnoreNotFound(err)
+	})
+}
+
+// lookAgain is how often the cache is looked at.
+const lookAgain = 2 * time.Millisecond

@@ -15,6 +15,11 @@
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 //
+// A Principal's own narrowing of its tool namespaces, which a caller of the HTTP API
+// changes.
+//
+// +kubebuilder:rbac:groups=sharedos.dev,resources=principals,verbs=patch
+//
 // Whether the kinds are served, asked at the start.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get
