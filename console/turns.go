@@ -1,0 +1,106 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+)
+
+// turnRow is one Turn in a list.
+type turnRow struct {
+	World, Name, Link, Principal, Harness string
+	State                                 badge
+	Code                                  string
+	Calls, Denied                         int64
+	Created                               moment
+	Took                                  string
+}
+
+func (c *console) row(t *v1alpha1.Turn) turnRow {
+	now := c.opts.Clock()
+	out := turnRow{
+		World: t.Namespace, Name: t.Name, Link: turnLink(t), Principal: string(t.Spec.Principal), Harness: string(t.Spec.Harness),
+		State: badgeOf(t.State()), Created: moment{at: t.CreationTimestamp.Time, now: now},
+	}
+	if t.Status.Error != nil {
+		out.Code = t.Status.Error.Code
+	}
+	if u := t.Status.Usage; u != nil {
+		out.Calls, out.Denied = u.ToolCalls, u.Denied
+	}
+	if t.Status.StartedAt != nil {
+		end := now
+		if t.Status.CompletedAt != nil {
+			end = t.Status.CompletedAt.Time
+		}
+		out.Took = lasting(end.Sub(t.Status.StartedAt.Time))
+	}
+	return out
+}
+
+// turnsBody is the list of Turns.
+type turnsBody struct {
+	Query      query
+	Worlds     []string
+	Principals []string
+	States     []v1alpha1.ConditionReason
+	Rows       []turnRow
+	Pager      pager
+}
+
+// turns is the page of all Turns, newest first, filtered and cut into pages.
+func (c *console) turns(ctx context.Context, r request) (view, error) {
+	all, err := c.reads.turns(ctx, "")
+	if err != nil {
+		return view{}, err
+	}
+	principals, err := c.reads.principals(ctx, "")
+	if err != nil {
+		return view{}, err
+	}
+	body := turnsBody{Query: r.query, Worlds: worlds(principals, all), States: states}
+	if r.World != "" && !slices.Contains(body.Worlds, r.World) {
+		return view{}, noWorld()
+	}
+	names := map[string]bool{}
+	var matching []*v1alpha1.Turn
+	for _, t := range all {
+		if r.World != "" && t.Namespace != r.World {
+			continue
+		}
+		names[string(t.Spec.Principal)] = true
+		if (r.State == "" || t.State() == r.State) && (r.Principal == "" || string(t.Spec.Principal) == r.Principal) {
+			matching = append(matching, t)
+		}
+	}
+	if r.Principal != "" {
+		names[r.Principal] = true
+	}
+	for name := range names {
+		body.Principals = append(body.Principals, name)
+	}
+	slices.Sort(body.Principals)
+	shown, pager, err := paged(matching, r.query, "/turns")
+	if err != nil {
+		return view{}, err
+	}
+	body.Pager = pager
+	for _, t := range shown {
+		body.Rows = append(body.Rows, c.row(t))
+	}
+	return view{template: "turns", Title: "Turns", Nav: "/turns", World: r.World, Body: body}, nil
+}
+
+func noWorld() error {
+	return notFound("There is no Principal and no Turn in a namespace of that name.")
+}
+
+// ended is when the Turn ended, or now.
+func ended(t *v1alpha1.Turn, now time.Time) time.Time {
+	if t.Status.CompletedAt != nil {
+		return t.Status.CompletedAt.Time
+	}
+	return now
+}
