@@ -11,6 +11,7 @@ import (
 
 	"github.com/sharedos-dev/operator/bridge"
 	"github.com/sharedos-dev/operator/bridge/client"
+	"github.com/sharedos-dev/operator/sidecar/harnessfiles"
 )
 
 // Options configure [Run].
@@ -102,5 +103,5 @@ func (o *Options) complete() error {
 
 // in is the place inside the shared directory of a path below [bridge.SharedDir].
 func (o *Options) in(path string) string {
-	return filepath.Join(o.SharedDir, strings.TrimPrefix(path, bridge.SharedDir))
+	return harnessfiles.In(o.SharedDir, path)
 }

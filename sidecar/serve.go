@@ -11,6 +11,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/mcp"
 	"github.com/sharedos-dev/operator/sidecar/control"
+	"github.com/sharedos-dev/operator/sidecar/harnessfiles"
 )
 
 // errEnded says that the turn is over.
@@ -34,7 +35,7 @@ func (s *Sidecar) serveTurn(ctx context.Context) error {
 		return fmt.Errorf("open bridge: %w", err)
 	}
 	defer s.closeListener(ctx, listener)
-	if err := writeHarnessFiles(&s.opts, attached, listener.URL()); err != nil {
+	if err := harnessfiles.Write(s.opts.SharedDir, attached, listener.URL()); err != nil {
 		return err
 	}
 	s.opts.Log.InfoContext(ctx, "Bridge is listening", "executionId", attached.ExecutionID,

@@ -18,6 +18,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/mcp"
 	"github.com/sharedos-dev/operator/sidecar/control"
+	"github.com/sharedos-dev/operator/sidecar/harnessfiles"
 	"github.com/sharedos-dev/operator/sidecar/sidecartest"
 )
 
@@ -387,7 +388,7 @@ func TestMessageText(t *testing.T) {
 	for payload, want := range map[string]string{
 		`"hi"`: "hi", `{"text":"hi"}`: "hi", `{"text":1}`: `{"text":1}`, `{"a":"b"}`: `{"a":"b"}`, `[1]`: `[1]`, `nonsense`: `nonsense`,
 	} {
-		if got := messageText(contract.Value(payload)); got != want {
+		if got := harnessfiles.Text(contract.Value(payload)); got != want {
 			t.Errorf("%s: %q, want %q", payload, got, want)
 		}
 	}
