@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sharedos-dev/operator/console"
 )
 
 // Options are the manager's flags.
@@ -18,6 +20,8 @@ type Options struct {
 	Namespace, PodName, PodIP string
 
 	HealthListen, MetricsListen string
+	// ConsoleListen is the loopback address of the console, or 0.
+	ConsoleListen string
 	WebhookPort, KernelPort     int
 
 	KernelService, WebhookService      string
@@ -42,6 +46,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.PodIP, "pod-ip", "", "address of the manager's own pod, where the kernel service answers")
 	fs.StringVar(&o.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz")
 	fs.StringVar(&o.MetricsListen, "metrics-listen", ":8080", "address of /metrics (HTTPS, for who may get that URL); 0 turns it off")
+	fs.StringVar(&o.ConsoleListen, "console-listen", "127.0.0.1:8090", "loopback address of the read-only console, which a port-forward reaches; 0 turns it off")
 	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the admission webhooks")
 	fs.IntVar(&o.KernelPort, "kernel-port", 8444, "port of the kernel service, in the pod and in its Service")
 	fs.StringVar(&o.KernelService, "kernel-service", "sharedos-kernel", "name of the kernel's Service, which has no selector")
@@ -71,6 +76,9 @@ func (o *Options) Validate() error {
 	}
 	if o.PodIP == "" || net.ParseIP(o.PodIP) == nil {
 		errs = append(errs, fmt.Errorf("--pod-ip: %q is not an address", o.PodIP))
+	}
+	if err := console.CheckListen(o.ConsoleListen); err != nil {
+		errs = append(errs, fmt.Errorf("--console-listen: %w", err))
 	}
 	for name, port := range map[string]int{"--webhook-port": o.WebhookPort, "--kernel-port": o.KernelPort} {
 		if port < 1 || port > 65535 {

@@ -74,6 +74,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options, log logr.Logger
 		{"certificates", func() error { return p.addCertificates(certDir) }},
 		{"kernel", func() error { return p.addKernel(ctx) }},
 		{"webhooks", func() error { return p.addWebhooks(ctx) }},
+		{"console", p.addConsole},
 		{"health checks", p.addChecks},
 	} {
 		if err := step.do(); err != nil {

@@ -17,7 +17,7 @@ func TestManagerFlags(t *testing.T) {
 	manager := find[*appsv1.StatefulSet](t, render(t, ""), "sharedos-manager")
 	want := []string{
 		"--namespace=$(POD_NAMESPACE)", "--pod-name=$(POD_NAME)", "--pod-ip=$(POD_IP)",
-		"--health-listen=:8081", "--metrics-listen=:8080", "--webhook-port=9443", "--kernel-port=8444",
+		"--health-listen=:8081", "--metrics-listen=:8080", "--console-listen=127.0.0.1:8090", "--webhook-port=9443", "--kernel-port=8444",
 		"--kernel-service=sharedos-kernel", "--webhook-service=sharedos-webhook",
 		"--tls-secret=sharedos-manager-tls", "--provider-tls-secret=sharedos-files-provider-tls",
 		"--provider-service=sharedos-files-provider", "--token-secret=sharedos-execution-token",
@@ -32,13 +32,14 @@ func TestManagerFlags(t *testing.T) {
 images: {prefix: registry.example/team, tag: v1, pullPolicy: Always}
 sidecar: {image: "other.example/side@sha256:aa", pullPolicy: Never}
 webhook: {validation: {enabled: false}}
+console: {enabled: false}
 manager: {logLevel: 4, extraArgs: [--more]}
 `), "sharedos-manager")
 	container := manager.Spec.Template.Spec.Containers[0]
 	if container.Image != "registry.example/team/manager:v1" || container.ImagePullPolicy != corev1.PullAlways {
 		t.Errorf("image = %s, %s", container.Image, container.ImagePullPolicy)
 	}
-	for _, flag := range []string{"--sidecar-image=other.example/side@sha256:aa", "--sidecar-image-pull-policy=Never", "--validating-webhook=", "-v=4", "--more"} {
+	for _, flag := range []string{"--sidecar-image=other.example/side@sha256:aa", "--sidecar-image-pull-policy=Never", "--validating-webhook=", "--console-listen=0", "-v=4", "--more"} {
 		if !slices.Contains(container.Args, flag) {
 			t.Errorf("flags lack %s: %v", flag, container.Args)
 		}
