@@ -55,10 +55,13 @@ func draw(hours []hourCount) chart {
 	return out
 }
 
-// niceMax is the next number that reads well on a scale: 1, 2 or 5 and zeros.
+// niceMax is the next even number that reads well on a scale, or 1.
 func niceMax(n int) int {
+	if n <= 1 {
+		return 1
+	}
 	for unit := 1; ; unit *= 10 {
-		for _, step := range []int{1, 2, 5} {
+		for _, step := range []int{2, 4, 6, 8, 10, 12, 16} {
 			if step*unit >= n {
 				return step * unit
 			}

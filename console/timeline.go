@@ -88,7 +88,7 @@ type timelineBuilder struct {
 
 func (b *timelineBuilder) add(at time.Time, s step) {
 	s.At = moment{at: at, now: b.now}
-	if since := at.Sub(b.turn.CreationTimestamp.Time); since >= 0 {
+	if since := at.Sub(b.turn.CreationTimestamp.Time); since > 0 {
 		s.Since = "+" + lasting(since)
 	}
 	b.steps = append(b.steps, s)
