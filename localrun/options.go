@@ -1,0 +1,123 @@
+package localrun
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel/audit"
+)
+
+// Options configure [Run]. Paths, Principal and one of Harness, Type and Command are
+// required.
+type Options struct {
+	// Paths are files and folders of manifests.
+	Paths []string
+	// Namespace is the world, also of objects that name none.
+	Namespace string
+	// Principal acts, for Purpose; an empty one is its first.
+	Principal string
+	Purpose   string
+	// From names the Principal that sends the message; empty is the actor itself.
+	From string
+	// Message is the text that the agent is given.
+	Message string
+
+	// Harness names a Harness of the manifests whose command is run. Command, when
+	// set, is run instead.
+	Harness string
+	// Type decides which connection file is written. Empty is the Harness's, or what
+	// the command's name says.
+	Type v1alpha1.HarnessType
+	// Command and its arguments; $(NAME) is replaced by an environment variable.
+	Command []string
+	// Plain leaves the command as it is. Otherwise claude and codex are told where
+	// the bridge is.
+	Plain bool
+	// JSONOutput says that standard output is one JSON value.
+	JSONOutput bool
+
+	// Files and Repo are folders that the in-process providers serve. An enabled tool
+	// namespace without one is left out.
+	Files, Repo string
+	// ReadOnly serves them without any change.
+	ReadOnly bool
+	// Without are tool namespaces to leave out.
+	Without []string
+
+	// Timeout and MaxToolCalls bound the turn; zero is the Harness's or the default.
+	Timeout      time.Duration
+	MaxToolCalls int64
+
+	// WorkDir is where the command runs; empty is an empty folder of its own.
+	WorkDir string
+	// Env is the command's environment; nil is this process's.
+	Env []string
+	// Stderr gets the command's standard error.
+	Stderr io.Writer
+	// Progress gets one line per event; nil discards them.
+	Progress io.Writer
+	// Audit, when set, gets every record.
+	Audit audit.Sink
+
+	// Clock and NewID are for tests; nil is the real ones.
+	Clock func() time.Time
+	NewID func() string
+	// KillGrace is how long a process may take to end when told to; zero is 5 seconds.
+	KillGrace time.Duration
+}
+
+func (o *Options) complete() error {
+	var errs []error
+	if len(o.Paths) == 0 {
+		errs = append(errs, errors.New("name the folder that holds the manifests"))
+	}
+	if o.Principal == "" {
+		errs = append(errs, errors.New("name the Principal that acts"))
+	}
+	if o.Harness == "" && o.Type == "" && len(o.Command) == 0 {
+		errs = append(errs, errors.New("say what to run: a Harness, a type of harness, or a command"))
+	}
+	if o.Timeout < 0 || o.MaxToolCalls < 0 {
+		errs = append(errs, errors.New("limits must be positive"))
+	}
+	for name, dir := range map[string]string{"files": o.Files, "repo": o.Repo, "working directory": o.WorkDir} {
+		if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+			errs = append(errs, fmt.Errorf("%s: %s is no folder", name, dir))
+		}
+	}
+	o.defaults()
+	return errors.Join(errs...)
+}
+
+func (o *Options) defaults() {
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Audit == nil {
+		o.Audit = &audit.Memory{}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	if o.KillGrace == 0 {
+		o.KillGrace = 5 * time.Second
+	}
+}

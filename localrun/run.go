@@ -1,0 +1,75 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sharedos-dev/operator/authority"
+	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/kernel/envelope"
+	"github.com/sharedos-dev/operator/snapshot"
+	"github.com/sharedos-dev/operator/translate"
+)
+
+// Run runs one turn to its end. Its error says that there was no turn: the options or
+// the manifests are at fault, or a folder cannot be served. A turn that is refused or
+// fails is a result. When ctx ends the turn is cancelled and its processes are ended.
+func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err error) {
+	if err := o.complete(); err != nil {
+		return result, err
+	}
+	s, err := set(&o)
+	if err != nil {
+		return result, err
+	}
+	program, err := programOf(&o, s.harness)
+	if err != nil {
+		return result, err
+	}
+	if s.harness != nil && s.harness.Spec.Output == "json" {
+		o.JSONOutput = true
+	}
+	dir, remove, err := scratch()
+	if err != nil {
+		return result, err
+	}
+	defer remove()
+	if o.WorkDir == "" {
+		o.WorkDir = filepath.Join(dir, "work")
+		if err := os.Mkdir(o.WorkDir, 0o700); err != nil {
+			return result, fmt.Errorf("make a working directory: %w", err)
+		}
+	}
+	planes, closePlanes, err := o.open(context.WithoutCancel(ctx), dir)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, closePlanes()) }()
+	request, err := translate.Request(s.turn, s.parties, s.at)
+	if err != nil {
+		return result, err
+	}
+	if err := request.Validate(); err != nil {
+		return result, err
+	}
+	grants := authority.Grants{Reader: s.snapshot}
+	progress := &progress{out: o.Progress, began: s.at, clock: o.Clock, next: o.Audit}
+	k, err := kernel.New(kernel.Options{
+		Grants: grants, Delegation: grants, Usage: snapshot.NewUses(s.snapshot),
+		Audit: progress, Clock: o.Clock, NewID: o.NewID,
+		Providers: []kernel.ToolProvider{sources{s.snapshot, planes}},
+	})
+	if err != nil {
+		return result, fmt.Errorf("make the kernel: %w", err)
+	}
+	runtime := &process{opts: &o, program: program, dir: dir, ended: make(chan struct{})}
+	result = envelope.New(k, envelope.Options{OnEvent: progress.event}).Run(ctx, request, runtime)
+	if progress.started.Load() || result.Status == contract.StatusCancelled {
+		<-runtime.ended // the turn may have ended before its process did
+	}
+	return result, nil
+}
