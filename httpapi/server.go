@@ -52,6 +52,7 @@ type Server struct {
 	server   *http.Server
 	listener net.Listener
 	shutdown time.Duration
+	secure   bool
 }
 
 // Listen opens the listener. [Server.Serve] answers.
@@ -77,7 +78,7 @@ func Listen(ctx context.Context, opts ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve the HTTP API: %w", err)
 	}
-	return &Server{server: server, listener: listener, shutdown: opts.ShutdownTimeout}, nil
+	return &Server{server: server, listener: listener, shutdown: opts.ShutdownTimeout, secure: opts.TLS != nil}, nil
 }
 
 // NewHTTPServer returns a server of the standard library with what the handler needs
@@ -92,7 +93,7 @@ func NewHTTPServer(h http.Handler) *http.Server {
 
 // URL is what a client connects to.
 func (s *Server) URL() string {
-	if s.server.TLSConfig != nil {
+	if s.secure {
 		return "https://" + s.listener.Addr().String()
 	}
 	return "http://" + s.listener.Addr().String()
@@ -104,7 +105,7 @@ func (s *Server) URL() string {
 func (s *Server) Serve(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
-		if s.server.TLSConfig != nil {
+		if s.secure {
 			ended <- s.server.ServeTLS(s.listener, "", "")
 			return
 		}
