@@ -174,17 +174,8 @@ func (x *exchange) contain() {
 // reads on a little so that the connection can be used again. net/http lifts the
 // limit when the body is read.
 func (x *exchange) limitRead() {
-	if x.r.ContentLength == 0 {
-		return
-	}
-	// A writer without deadlines is a test's, so errors do not matter here.
-	c := http.NewResponseController(x.w)
-	if x.h.opts.ReadTimeout > 0 {
-		_ = c.SetReadDeadline(time.Now().Add(x.h.opts.ReadTimeout))
-	}
-	if x.h.opts.WriteTimeout > 0 && x.r.Header["Expect"] != nil {
-		// The limit of the answer before this one is still set, and would cut off the
-		// 100 that asks for the body.
-		_ = c.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout))
+	if x.h.opts.ReadTimeout > 0 && x.r.ContentLength != 0 {
+		// A writer without deadlines is a test's.
+		_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(x.h.opts.ReadTimeout))
 	}
 }
