@@ -12,6 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +35,11 @@ import (
 
 // server is the API server that the tests share; TestMain sets it.
 var server struct {
-	config *rest.Config
-	client client.Client
+	config   *rest.Config
+	client   client.Client
+	webhooks *admissionServer
+	// processes end with the tests: etcd and kube-apiserver.
+	processes processes
 }
 
 func TestMain(m *testing.M) {
@@ -52,16 +58,42 @@ func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
 	environment := &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join("..", "..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		WebhookInstallOptions: webhooks(),
 	}
+	// A pod that the sidecar is put into has a ServiceAccount, as on every cluster.
+	environment.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins")
 	if server.config, err = environment.Start(); err != nil {
 		return 0, fmt.Errorf("start API server: %w", err)
 	}
-	defer func() { err = errors.Join(err, environment.Stop()) }()
+	defer func() { server.processes.end(); err = errors.Join(err, environment.Stop()) }()
 	server.config.QPS, server.config.Burst = -1, -1
 	if server.client, err = client.New(server.config, client.Options{Scheme: manager.Scheme()}); err != nil {
 		return 0, fmt.Errorf("reach API server: %w", err)
 	}
+	if server.webhooks, err = newAdmissionServer(context.Background(), environment.WebhookInstallOptions, server.client); err != nil {
+		return 0, err
+	}
+	if err := server.webhooks.up(); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, server.webhooks.down()) }()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}
+	if err := server.client.Create(context.Background(), account); err != nil {
+		return 0, fmt.Errorf("make the default ServiceAccount: %w", err)
+	}
+	if err := awaitWebhooks(); err != nil {
+		return 0, err
+	}
 	return m.Run(), nil
+}
+
+// awaitWebhooks returns once the API server gets answers from the webhooks.
+func awaitWebhooks() error {
+	return wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		pod := podFor(metav1.ObjectMeta{Namespace: "default", Name: "probe"}, map[string]string{v1alpha1.LabelTurn: "none"})
+		err := server.client.Create(ctx, pod, client.DryRunAll)
+		return apierrors.IsForbidden(err), nil
+	})
 }
 
 // operator is one manager's controllers with their sessions.
@@ -102,7 +134,7 @@ func start(t *testing.T) *operator {
 	})
 	must(t, err)
 	changes := &controllers.Changes{}
-	out := &operator{registry: sessions.New(sessions.Options{Kernel: k, OnChange: changes.Notify})}
+	out := &operator{registry: sessions.New(sessions.Options{Kernel: k, OnChange: changes.Notify, OnProgress: changes.NotifyLater})}
 	turns := &controllers.TurnReconciler{
 		Client: cached, Live: live, Grants: grants, Sessions: out.registry, Changes: changes,
 		Recorder: mgr.GetEventRecorder("test"), Clock: time.Now,
@@ -111,7 +143,7 @@ func start(t *testing.T) *operator {
 	must(t, turns.SetupWithManager(mgr))
 	must(t, (&controllers.PrincipalReconciler{Client: cached}).SetupWithManager(mgr))
 	must(t, (&controllers.GrantReconciler{Client: cached, Clock: time.Now}).SetupWithManager(mgr))
-	must(t, (&controllers.HarnessReconciler{Client: cached}).SetupWithManager(mgr))
+	must(t, (&controllers.HarnessReconciler{Client: cached, Sidecar: sidecarConfig}).SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

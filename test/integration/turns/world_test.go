@@ -27,6 +27,7 @@ func newWorld(t *testing.T, name string) *world {
 	t.Helper()
 	w := &world{t, "turns-" + name}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.create(&corev1.ServiceAccount{ObjectMeta: w.meta("default")})
 	w.create(&v1alpha1.Principal{ObjectMeta: w.meta("alice"), Spec: v1alpha1.PrincipalSpec{Address: v1alpha1.NewAddress(v1alpha1.AddressHuman, "alice")}})
 	w.create(&v1alpha1.Principal{ObjectMeta: w.meta("bot"), Spec: v1alpha1.PrincipalSpec{
 		Address:   v1alpha1.NewAddress(v1alpha1.AddressAgent, "bot"),
