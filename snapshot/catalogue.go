@@ -79,3 +79,17 @@ type nowhere struct{}
 func (nowhere) Invoke(context.Context, contract.ResourceOperation) (contract.ResourceResult, error) {
 	return contract.ResourceResult{}, errDescribed
 }
+
+// Ceilings are the tools that are on for the context, whatever its Grants: what a
+// Grant could be of use for. The kernel's own are not among them.
+func (i *Inspector) Ceilings(ctx context.Context, ac contract.AccessContext) ([]contract.ToolDefinition, error) {
+	tools, err := described{i.snapshot}.Tools(ctx, ac)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]contract.ToolDefinition, 0, len(tools))
+	for n := range tools {
+		out = append(out, tools[n].Definition)
+	}
+	return out, nil
+}

@@ -35,6 +35,37 @@ type GrantVerdict struct {
 
 // Explain judges every Grant of the world alone, in order of name.
 func (i *Inspector) Explain(ctx context.Context, ac contract.AccessContext, need contract.CapabilityRequirement) []GrantVerdict {
+	return i.judge(ctx, ac, func(*v1alpha1.Grant) contract.CapabilityRequirement { return need })
+}
+
+// Standing says of every Grant of the world, in order of name, whether it is of use
+// to the context at all: each is asked for the first thing that it is about.
+func (i *Inspector) Standing(ctx context.Context, ac contract.AccessContext) []GrantVerdict {
+	return i.judge(ctx, ac, func(g *v1alpha1.Grant) contract.CapabilityRequirement { return firstNeed(g, ac.Owner) })
+}
+
+// firstNeed is what a Grant's first capability is about.
+func firstNeed(g *v1alpha1.Grant, owner contract.Address) contract.CapabilityRequirement {
+	if len(g.Spec.Capabilities) == 0 {
+		return contract.CapabilityRequirement{} // which is never allowed
+	}
+	c := &g.Spec.Capabilities[0]
+	need := contract.CapabilityRequirement{Resource: contract.ResourceRef{Namespace: string(c.Resource.Namespace), Path: contract.Path{}}}
+	for _, segment := range c.Resource.Path {
+		need.Resource.Path = append(need.Resource.Path, string(segment))
+	}
+	if c.Resource.Owner != "" {
+		need.Resource.Owner = &owner
+	}
+	if len(c.Actions) > 0 {
+		if need.Action = string(c.Actions[0]); need.Action == contract.ActionAny {
+			need.Action = "any"
+		}
+	}
+	return need
+}
+
+func (i *Inspector) judge(ctx context.Context, ac contract.AccessContext, needOf func(*v1alpha1.Grant) contract.CapabilityRequirement) []GrantVerdict {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	defer func() { i.alone = "" }()
@@ -45,7 +76,7 @@ func (i *Inspector) Explain(ctx context.Context, ac contract.AccessContext, need
 		v := GrantVerdict{Grant: &grants[n]}
 		if v.Reason, v.Detail = before(&grants[n], directory, ac); v.Reason == "" {
 			i.alone = grants[n].Name
-			answer := i.authorize(ctx, ac, need)
+			answer := i.authorize(ctx, ac, needOf(&grants[n]))
 			v.Allows = answer.Allowed
 			if !v.Allows {
 				v.Reason, v.Detail = answer.ReasonCode, answer.Cause
