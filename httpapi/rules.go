@@ -43,6 +43,10 @@ func integer(low, high int64) rule {
 	return func() schema { return schema{"type": "integer", "minimum": low, "maximum": high} }
 }
 
+func atLeast(low int64) rule {
+	return func() schema { return schema{"type": "integer", "minimum": low} }
+}
+
 func boolean() schema { return schema{"type": "boolean"} }
 
 func version() schema { return schema{"type": "string", "const": contract.Version} }
@@ -131,7 +135,7 @@ func namespaceRules() map[string]rule {
 		"ToolNamespaceEntry.namespace":    identifier,
 		"ToolNamespaceEntry.sources":      unique(list(1, contract.MaxListEntries)),
 		"ToolNamespaceEntry.sources[]":    identifier,
-		"ToolNamespaceEntry.toolCount":    integer(1, contract.MaxSafeInteger),
+		"ToolNamespaceEntry.toolCount":    atLeast(1),
 		"ToolNamespaceEntry.enabled":      boolean,
 		"ToolNamespaceSummary.total":      count,
 		"ToolNamespaceSummary.enabled":    count,
@@ -181,7 +185,7 @@ func turnRules() map[string]rule {
 		"ExecutionEvent.eventId":     identifier,
 		"ExecutionEvent.executionId": identifier,
 		"ExecutionEvent.traceId":     identifier,
-		"ExecutionEvent.sequence":    integer(0, contract.MaxSafeInteger),
+		"ExecutionEvent.sequence":    atLeast(0),
 		"ExecutionEvent.type": oneOf(contract.EventTurnStarted, contract.EventToolRequested, contract.EventToolCompleted,
 			contract.EventRuntime, contract.EventTurnCompleted, contract.EventTurnEscalated, contract.EventTurnFailed,
 			contract.EventTurnDenied, contract.EventTurnCancelled),

@@ -140,7 +140,7 @@ func pathSchema() schema {
 		"type": "array", "maxItems": contract.MaxPathSegments,
 		"items": schema{
 			"type": "string", "minLength": 1, "maxLength": contract.MaxSegment,
-			"pattern": `^[^/\\\u0000-\u001f\u007f]+$`, "not": schema{"enum": []string{".", ".."}},
+			"pattern": `^[^/\\\x00-\x1f\x7f]+$`, "not": schema{"enum": []string{".", ".."}},
 			"description": "One segment: no separator, no control character, no white space at either end, not . or ..",
 		},
 		"description": "Segment by segment; an empty path is the root.",
