@@ -2,119 +2,201 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
-	"github.com/sharedos-dev/operator/kernel/canonical"
-	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/toolsource"
-	"github.com/sharedos-dev/operator/translate"
 )
 
 //+kubebuilder:rbac:groups=sharedos.dev,resources=toolnamespaces,verbs=get;list;watch
 //+kubebuilder:rbac:groups=sharedos.dev,resources=toolnamespaces/status,verbs=get;update;patch
 //+kubebuilder:rbac:groups="",resources=secrets,verbs=get
+//+kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 
 // ToolNamespaceReconciler shows what a ToolNamespace offers and whether its source
-// can be used.
+// can be used. Its looks at upstream servers are also what keeps their tools known, so
+// that a Turn does not wait for them.
 type ToolNamespaceReconciler struct {
 	Client      client.Client
 	Connections *toolsource.Connections
 }
 
-// probeEvery is how often the provider of a source that works is tried.
-const probeEvery = time.Minute
+// Times of looking at sources.
+const (
+	// probeEvery is how often a source that works is tried.
+	probeEvery = time.Minute
+	// nudgeAfter is how long a server's news wait: one that sends them without end is
+	// asked once a second.
+	nudgeAfter = time.Second
+	// rewriteAfter is how old lastDiscovered gets when nothing else changed.
+	rewriteAfter = 5 * time.Minute
+	// atOnce is how many sources are looked at together; one that hangs takes one place
+	// for ten seconds, and then waits longer every time.
+	atOnce = 8
+)
 
 // SetupWithManager registers the controller.
 func (r *ToolNamespaceReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("toolnamespace").For(&v1alpha1.ToolNamespace{}).Complete(r)
+	news := &nudges{}
+	r.Connections.Changed = news.nudge
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		r.Connections.Close()
+		return nil
+	})); err != nil {
+		return fmt.Errorf("add the end of connections: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("toolnamespace").
+		For(&v1alpha1.ToolNamespace{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.TypedFunc[reconcile.Request](news.start)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: atOnce}).
+		Complete(r)
 }
 
 // Reconcile looks at one ToolNamespace.
 func (r *ToolNamespaceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	n := &v1alpha1.ToolNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, n); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.Connections.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := n.DeepCopy()
-	var fault error
-	if n.Spec.Source.Provider != nil {
-		fault = r.Connections.Probe(ctx, n)
-	} else if n.Spec.Source.MCP != nil {
-		fault = toolsource.ErrUnsupported
+	look, err := r.look(ctx, n)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	if err := judgeToolNamespace(n, fault); err != nil {
+	if err := judgeToolNamespace(n, look); err != nil {
 		return ctrl.Result{}, err
 	}
 	n.Status.ObservedGeneration = n.Generation
+	keepTime(&before.Status, &n.Status)
 	result, err := requeueOnConflict(patchStatus(ctx, r.Client, before, n, before.Status, n.Status))
-	if err == nil && result.RequeueAfter == 0 && n.Spec.Source.Provider != nil {
-		result.RequeueAfter = probeEvery // nobody says when a provider comes or goes
-		if fault != nil {
-			result.RequeueAfter = pendingEvery
-		}
+	if err == nil && result.RequeueAfter == 0 && n.Spec.Source.Builtin == "" {
+		result.RequeueAfter = look.again() // nobody says when a server comes or goes
 	}
 	return result, err
 }
 
-// judgeToolNamespace fills the status from the spec and from what connecting said.
-func judgeToolNamespace(n *v1alpha1.ToolNamespace, fault error) error {
-	tools, err := toolStatuses(n)
-	if err != nil {
-		return err
+// keepTime leaves lastDiscovered as it was when it would be the only change and is
+// recent.
+func keepTime(before, after *v1alpha1.ToolNamespaceStatus) {
+	if before.LastDiscovered == nil || after.LastDiscovered == nil || after.LastDiscovered.Sub(before.LastDiscovered.Time) >= rewriteAfter {
+		return
 	}
-	n.Status.Tools = tools
-	n.Status.ToolCount = new(int32(len(tools))) //nolint:gosec // twelve at most
-	n.Status.Sources = []v1alpha1.Identifier{"sharedos"}
-	condition := func(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
-		v1alpha1.SetCondition(&n.Status.Conditions, v1alpha1.Condition(kind, status, reason, translate.Text(message, maxMessage), n.Generation))
+	same := after.DeepCopy()
+	same.LastDiscovered = before.LastDiscovered
+	if equality.Semantic.DeepEqual(before, same) {
+		after.LastDiscovered = before.LastDiscovered
 	}
+}
+
+// sourceLook is what a look at a source found.
+type sourceLook struct {
+	// fault is why the source cannot be used.
+	fault error
+	// binding is an mcp source's.
+	binding *toolsource.Binding
+	at      metav1.Time
+	// retry is how long to wait after a fault.
+	retry time.Duration
+	// conflict names another ToolNamespace and the tool that both have.
+	conflict string
+}
+
+func (l *sourceLook) again() time.Duration {
 	switch {
-	case translate.Reserved(n):
-		condition(v1alpha1.ToolNamespaceReady, metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable,
-			fmt.Sprintf("metadata.name: %q belongs to a built-in family; choose another name or set spec.source.builtin", n.Name))
-		return nil
-	case fault != nil:
-		reason := v1alpha1.ToolNamespaceReasonConnectionFailed
-		if errors.Is(fault, toolsource.ErrCredentials) {
-			reason = v1alpha1.ToolNamespaceReasonCredentialsNotFound
+	case l.fault == nil:
+		return probeEvery
+	case l.retry > 0:
+		return l.retry
+	default:
+		return pendingEvery
+	}
+}
+
+// look asks the source. It returns an error only for what is not the source's fault.
+func (r *ToolNamespaceReconciler) look(ctx context.Context, n *v1alpha1.ToolNamespace) (*sourceLook, error) {
+	out := &sourceLook{}
+	switch {
+	case n.Spec.Source.Provider != nil:
+		out.fault = r.Connections.Probe(ctx, n)
+	case n.Spec.Source.MCP != nil:
+		var found toolsource.Examination
+		found, out.fault = r.Connections.Examine(ctx, n)
+		out.binding, out.at, out.retry = found.Binding, metav1.NewTime(found.At.Truncate(time.Second)), found.Retry
+	}
+	var others v1alpha1.ToolNamespaceList
+	if err := r.Client.List(ctx, &others, client.InNamespace(n.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list tool namespaces: %w", err)
+	}
+	out.conflict = conflictOf(n, others.Items)
+	return out, nil
+}
+
+// conflictOf finds a tool of n that another enabled ToolNamespace has too.
+func conflictOf(n *v1alpha1.ToolNamespace, others []v1alpha1.ToolNamespace) string {
+	mine := declaredNames(n)
+	for i := range others {
+		other := &others[i]
+		if other.UID == n.UID || !other.Spec.Enabled {
+			continue
 		}
-		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionFalse, reason, fault.Error())
-		condition(v1alpha1.ToolNamespaceReady, metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable, fault.Error())
-		return nil
+		for _, name := range declaredNames(other) {
+			if slices.Contains(mine, name) {
+				return fmt.Sprintf("%s is also a tool of the ToolNamespace %q; rename one", name, other.Name)
+			}
+		}
 	}
-	condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
-	message := fmt.Sprintf("%d tools", len(tools))
-	if !n.Spec.Enabled {
-		message += "; spec.enabled is false, so no turn is offered them"
+	return ""
+}
+
+func declaredNames(n *v1alpha1.ToolNamespace) []string {
+	plane := toolsource.Plane(n, nil)
+	out := make([]string, 0, len(plane)+len(n.Spec.Tools))
+	for i := range plane {
+		out = append(out, plane[i].Definition.Name)
 	}
-	condition(v1alpha1.ToolNamespaceReady, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonAvailable, message)
+	for i := range n.Spec.Tools {
+		out = append(out, string(n.Spec.Tools[i].Name))
+	}
+	return out
+}
+
+// nudges bring the news of upstream servers into the controller's queue.
+type nudges struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (n *nudges) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queue = queue
 	return nil
 }
 
-// toolStatuses lists the tools of a source that is known without asking it.
-func toolStatuses(n *v1alpha1.ToolNamespace) ([]v1alpha1.ToolStatus, error) {
-	var out []v1alpha1.ToolStatus
-	for _, tool := range toolsource.Plane(n, nil) {
-		digest, err := canonical.Hash(tool.Definition.InputSchema)
-		if err != nil {
-			return nil, fmt.Errorf("hash the schema of %q: %w", tool.Definition.Name, err)
-		}
-		out = append(out, v1alpha1.ToolStatus{
-			Name: v1alpha1.ToolName(tool.Definition.Name), SchemaDigest: v1alpha1.Digest(digest), Published: true, Reason: v1alpha1.ToolPublished,
-		})
+func (n *nudges) nudge(name types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.queue != nil {
+		n.queue.AddAfter(reconcile.Request{NamespacedName: name}, nudgeAfter)
 	}
-	switch n.Spec.Source.Builtin {
-	case v1alpha1.BuiltinSharedOS:
-		out = append(out, v1alpha1.ToolStatus{Name: contract.EscalateTool, Published: true, Reason: v1alpha1.ToolPublished})
-	case v1alpha1.BuiltinMessages:
-		out = append(out, v1alpha1.ToolStatus{Name: contract.MessagesRequestTool, Published: true, Reason: v1alpha1.ToolPublished})
-	}
-	return out, nil
 }

@@ -25,7 +25,11 @@ import (
 func (p *process) addKernel(ctx context.Context) error {
 	live, cached := p.mgr.GetAPIReader(), p.mgr.GetClient()
 	grants := authority.Grants{Reader: live}
-	connections := &toolsource.Connections{Reader: live, Material: p.material}
+	rule, err := p.opts.egress()
+	if err != nil {
+		return err
+	}
+	connections := &toolsource.Connections{Reader: live, Material: p.material, Egress: rule, Version: p.opts.Version}
 	// A client of its own: whoever sends tokens in masses must not keep the bridges
 	// waiting.
 	callers, err := kubernetes.NewForConfig(p.mgr.GetConfig())

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sharedos-dev/operator/console"
+	"github.com/sharedos-dev/operator/egress"
 )
 
 // Options are the manager's flags.
@@ -21,8 +22,8 @@ type Options struct {
 
 	HealthListen, MetricsListen string
 	// ConsoleListen is the loopback address of the console, or 0.
-	ConsoleListen string
-	WebhookPort, KernelPort     int
+	ConsoleListen           string
+	WebhookPort, KernelPort int
 
 	KernelService, WebhookService      string
 	TLSSecret, TokenSecret             string
@@ -31,6 +32,8 @@ type Options struct {
 	MutatingWebhook, ValidatingWebhook string
 
 	SidecarImage, SidecarImagePullPolicy string
+
+	EgressAllow, EgressOnly string
 
 	LeaderElect bool
 	AuditDir    string
@@ -59,6 +62,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.ValidatingWebhook, "validating-webhook", "", "name of the ValidatingWebhookConfiguration; empty if there is none")
 	fs.StringVar(&o.SidecarImage, "sidecar-image", "", "image of the bridge sidecar (required)")
 	fs.StringVar(&o.SidecarImagePullPolicy, "sidecar-image-pull-policy", "", "pull policy of that image: Always, IfNotPresent or Never")
+	fs.StringVar(&o.EgressAllow, "egress-allow", "", "networks and addresses that sources may be reached at although they are refused by default, such as loopback and link-local; separated by commas")
+	fs.StringVar(&o.EgressOnly, "egress-only", "", "the only networks and addresses that sources may be reached at; empty for all that are not refused by default")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "wait for the lease before running controllers; needed with two replicas")
 	fs.DurationVar(&o.LeaseDuration, "lease-duration", 15*time.Second, "how long a lease holds that is not renewed")
 	fs.StringVar(&o.AuditDir, "audit-dir", "", "folder of the durable audit log; empty writes records to standard output only")
@@ -93,8 +98,24 @@ func (o *Options) Validate() error {
 	if (o.ProviderTLSSecret == "") != (o.ProviderService == "") {
 		errs = append(errs, errors.New("--provider-tls-secret and --provider-service: set both or none"))
 	}
+	if _, err := o.egress(); err != nil {
+		errs = append(errs, err)
+	}
 	if o.LeaseDuration < 3*time.Second {
 		errs = append(errs, errors.New("--lease-duration: must be at least 3s"))
 	}
 	return errors.Join(errs...)
+}
+
+// egress is the rule about the addresses of sources.
+func (o *Options) egress() (*egress.Guard, error) {
+	allow, err := egress.ParsePrefixes(o.EgressAllow)
+	if err != nil {
+		return nil, fmt.Errorf("--egress-allow: %w", err)
+	}
+	only, err := egress.ParsePrefixes(o.EgressOnly)
+	if err != nil {
+		return nil, fmt.Errorf("--egress-only: %w", err)
+	}
+	return &egress.Guard{Allow: allow, Only: only}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/providers/wire"
 )
@@ -26,9 +27,13 @@ import (
 // probeTimeout bounds a probe.
 const probeTimeout = 3 * time.Second
 
-// ErrCredentials means that a Secret or ConfigMap that an endpoint names does not
-// exist or does not hold what it should.
-var ErrCredentials = errors.New("credentials cannot be used")
+// Errors of what an endpoint names.
+var (
+	// ErrCredentials means that a Secret or ConfigMap, or a key in it, does not exist.
+	ErrCredentials = errors.New("credentials cannot be used")
+	// ErrMaterial means that it exists and does not hold what it should.
+	ErrMaterial = errors.New("certificate or header value cannot be used")
+)
 
 // Material is what the installation itself identifies with.
 type Material struct {
@@ -38,19 +43,28 @@ type Material struct {
 	ProviderCA []byte
 }
 
-// Connections are the connections to provider sources. A connection is kept as
+// Connections are the connections to provider and mcp sources. A connection is kept as
 // long as nothing about it changes. It is safe for concurrent use.
 type Connections struct {
 	// Reader reads the Secrets and ConfigMaps that endpoints name.
 	Reader client.Reader
 	// Material returns the installation's own certificates.
 	Material func() (Material, error)
+	// Egress says which addresses may be dialled; nil is the built-in rule.
+	Egress *egress.Guard
+	// Changed, when set, is called when the tools of an mcp source may have changed. It
+	// must not block.
+	Changed func(types.NamespacedName)
+	// Version of this program, which upstream servers are told.
+	Version string
 
-	mu    sync.Mutex
-	known map[types.UID]connection
+	mu      sync.Mutex
+	known   map[types.NamespacedName]connection
+	brokers map[types.NamespacedName]*brokered
 }
 
 type connection struct {
+	uid         types.UID
 	fingerprint [sha256.Size]byte
 	client      *wire.Client
 }
@@ -71,25 +85,35 @@ func (c *Connections) Connect(ctx context.Context, n *v1alpha1.ToolNamespace) (k
 	if err != nil {
 		return nil, err
 	}
+	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, ok := c.known[n.UID]; ok {
-		if old.fingerprint == fingerprint {
+	if old, ok := c.known[name]; ok {
+		if old.fingerprint == fingerprint && old.uid == n.UID {
 			return old.client, nil
 		}
 		old.client.Close()
 	}
 	fresh, err := wire.NewClient(wire.Options{
 		BaseURL: base, TLS: config, Timeout: timeout(&source.Endpoint), Headers: c.headers(n.Namespace, source.HeadersFrom),
+		DialContext: c.guard().DialContext,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", base, err)
 	}
 	if c.known == nil {
-		c.known = map[types.UID]connection{}
+		c.known = map[types.NamespacedName]connection{}
 	}
-	c.known[n.UID] = connection{fingerprint: fingerprint, client: fresh}
+	c.known[name] = connection{uid: n.UID, fingerprint: fingerprint, client: fresh}
 	return fresh, nil
+}
+
+// guard is the rule about addresses.
+func (c *Connections) guard() *egress.Guard {
+	if c.Egress == nil {
+		return &egress.Guard{}
+	}
+	return c.Egress
 }
 
 // Probe connects to the endpoint of a provider source and ends the connection: that
@@ -117,8 +141,14 @@ func (c *Connections) Probe(ctx context.Context, n *v1alpha1.ToolNamespace) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	raw, err := c.guard().DialContext(ctx, "tcp", address)
 	if err != nil {
+		return fmt.Errorf("connect to %s: %w", u.Host, err)
+	}
+	config.ServerName = u.Hostname()
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
 		return fmt.Errorf("connect to %s: %w", u.Host, err)
 	}
 	if err := conn.Close(); err != nil {
@@ -177,7 +207,7 @@ func (c *Connections) tls(ctx context.Context, n *v1alpha1.ToolNamespace, e *v1a
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, none, fmt.Errorf("%w: the CA bundle holds no certificate", ErrCredentials)
+		return nil, none, fmt.Errorf("%w: the CA bundle holds no certificate", ErrMaterial)
 	}
 	sum := sha256.New()
 	for _, part := range [][]byte{[]byte(base), []byte(strconv.FormatInt(n.Generation, 10)), ca} {
@@ -225,7 +255,7 @@ func (c *Connections) keyPair(ctx context.Context, namespace, name string) (tls.
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("%w: secret %q holds no certificate with its key", ErrCredentials, name)
+		return tls.Certificate{}, fmt.Errorf("%w: secret %q holds no certificate with its key", ErrMaterial, name)
 	}
 	return pair, nil
 }
@@ -243,7 +273,11 @@ func (c *Connections) headers(namespace string, from []v1alpha1.HeaderFrom) func
 			if err != nil {
 				return nil, err
 			}
-			out.Set(h.Name, h.Prefix+string(value))
+			text, err := headerValue(h.Prefix, value)
+			if err != nil {
+				return nil, fmt.Errorf("secret %q, key %q: %w", h.SecretKeyRef.Name, h.SecretKeyRef.Key, err)
+			}
+			out.Set(h.Name, text)
 		}
 		return out, nil
 	}

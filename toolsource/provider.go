@@ -16,8 +16,15 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-// ErrUnsupported means that this version does not serve the kind of source.
-var ErrUnsupported = errors.New("this version does not serve brokered MCP servers; use a provider source")
+// Errors of [Provider.Tools].
+var (
+	// ErrUnsupported means that the connector serves no mcp sources.
+	ErrUnsupported = errors.New("there is no broker for MCP servers here; use a provider source")
+	// ErrNameConflict means that two namespaces have a tool of one name. Neither is
+	// chosen.
+	ErrNameConflict = errors.New("two tool namespaces have a tool of the same name")
+	errOff          = errors.New("the tool namespace is off")
+)
 
 // Connector returns the connection to a provider source.
 type Connector interface {
@@ -27,7 +34,8 @@ type Connector interface {
 // Provider is a [kernel.ToolProvider] over ToolNamespaces.
 type Provider struct {
 	// Reader lists them; for admission it asks the API server itself.
-	Reader    client.Reader
+	Reader client.Reader
+	// Connector serves provider sources, and mcp sources if it is a [Broker] too.
 	Connector Connector
 }
 
@@ -51,6 +59,9 @@ func (p Provider) Tools(ctx context.Context, ac contract.AccessContext) ([]kerne
 			return nil, fmt.Errorf("tool namespace %q: %w", n.Name, err)
 		}
 		for j := range found {
+			if name := found[j].Definition.Name; names[name] {
+				return nil, fmt.Errorf("tool namespace %q: %q: %w", n.Name, name, ErrNameConflict)
+			}
 			names[found[j].Definition.Name] = true
 		}
 		tools = append(tools, found...)
@@ -59,10 +70,10 @@ func (p Provider) Tools(ctx context.Context, ac contract.AccessContext) ([]kerne
 	// it was off; never in the place of a tool that is on.
 	for i := range list.Items {
 		n := &list.Items[i]
-		if slices.Contains(ac.EnabledToolNamespaces, translate.ToolNamespaceID(n)) || n.Spec.Source.Provider == nil {
+		if slices.Contains(ac.EnabledToolNamespaces, translate.ToolNamespaceID(n)) || n.Spec.Source.Builtin != "" {
 			continue
 		}
-		for _, tool := range Plane(n, switchedOff{}) {
+		for _, tool := range append(Plane(n, switchedOff{}), offTools(n)...) {
 			if !names[tool.Definition.Name] {
 				names[tool.Definition.Name] = true
 				tools = append(tools, tool)
@@ -83,7 +94,15 @@ func (p Provider) toolsOf(ctx context.Context, n *v1alpha1.ToolNamespace) ([]ker
 		}
 		return Plane(n, connection), nil
 	default:
-		return nil, ErrUnsupported
+		broker, ok := p.Connector.(Broker)
+		if !ok {
+			return nil, ErrUnsupported
+		}
+		binding, err := broker.Broker(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		return binding.Tools, nil
 	}
 }
 
@@ -109,5 +128,5 @@ func Plane(n *v1alpha1.ToolNamespace, connection kernel.ResourceProvider) []kern
 type switchedOff struct{}
 
 func (switchedOff) Invoke(context.Context, contract.ResourceOperation) (contract.ResourceResult, error) {
-	return contract.ResourceResult{}, errors.New("the tool namespace is off")
+	return contract.ResourceResult{}, errOff
 }

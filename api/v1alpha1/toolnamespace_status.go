@@ -95,7 +95,8 @@ type ToolNamespaceStatus struct {
 	// +kubebuilder:validation:MaxItems=512
 	Tools []ToolStatus `json:"tools,omitempty"`
 
-	// lastDiscovered is when the source was last asked for its tools with success.
+	// lastDiscovered is when the source was last asked for its tools with success. It
+	// is written with other changes, and otherwise at most every five minutes.
 	//
 	// +optional
 	LastDiscovered *metav1.Time `json:"lastDiscovered,omitempty"`
@@ -141,6 +142,10 @@ const (
 	// than a status can list.
 	ToolNamespaceReasonTooManyTools ConditionReason = "TooManyTools"
 
+	// ToolNamespaceReasonNameConflict means that another ToolNamespace of this
+	// namespace has a tool of the same name. Neither is chosen; rename one.
+	ToolNamespaceReasonNameConflict ConditionReason = "NameConflict"
+
 	// ToolNamespaceReasonSelectorInvalid means that principalSelector cannot be evaluated.
 	ToolNamespaceReasonSelectorInvalid ConditionReason = "SelectorInvalid"
 )
@@ -157,6 +162,10 @@ const (
 	// ToolNamespaceReasonConnectionFailed means that the endpoint did not answer.
 	ToolNamespaceReasonConnectionFailed ConditionReason = "ConnectionFailed"
 
+	// ToolNamespaceReasonAddressRefused means that the endpoint's address is one that
+	// the platform team does not let the manager dial.
+	ToolNamespaceReasonAddressRefused ConditionReason = "AddressRefused"
+
 	// ToolNamespaceReasonDiscoveryFailed means that the endpoint answered and its
 	// answer is no list of tools.
 	ToolNamespaceReasonDiscoveryFailed ConditionReason = "DiscoveryFailed"
@@ -166,7 +175,7 @@ const (
 	ToolNamespaceReasonCredentialsNotFound ConditionReason = "CredentialsNotFound"
 
 	// ToolNamespaceReasonCredentialsInvalid means that a certificate or a header
-	// value cannot be used.
+	// value cannot be used, or that the endpoint did not accept it.
 	ToolNamespaceReasonCredentialsInvalid ConditionReason = "CredentialsInvalid"
 )
 

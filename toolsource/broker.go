@@ -1,0 +1,281 @@
+package toolsource
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/upstream"
+)
+
+// Broker serves mcp sources. A [Connector] that is one too serves both kinds.
+type Broker interface {
+	// Broker returns the binding of an mcp source: a recent one, or one that is found
+	// now.
+	Broker(ctx context.Context, n *v1alpha1.ToolNamespace) (*Binding, error)
+}
+
+// brokered is the connection to one upstream server.
+type brokered struct {
+	uid    types.UID
+	source [sha256.Size]byte
+	client *upstream.Client
+	header *headerCache
+
+	mu         sync.Mutex
+	trust      [sha256.Size]byte
+	generation int64
+	found      *upstream.Snapshot
+	binding    *Binding
+}
+
+var _ Broker = (*Connections)(nil)
+
+// Broker implements [Broker].
+func (c *Connections) Broker(ctx context.Context, n *v1alpha1.ToolNamespace) (*Binding, error) {
+	b, err := c.brokered(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.client.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.bind(n, found), nil
+}
+
+// Examination is what was found out about an mcp source.
+type Examination struct {
+	Binding *Binding
+	// At is when the server was asked.
+	At time.Time
+	// Retry is how long to wait before it is asked again; 0 when it answered.
+	Retry time.Duration
+}
+
+// Examine reads the credentials and certificates of an mcp source anew, and asks its
+// server for its tools.
+func (c *Connections) Examine(ctx context.Context, n *v1alpha1.ToolNamespace) (Examination, error) {
+	b, err := c.brokered(ctx, n)
+	if err != nil {
+		return Examination{}, err
+	}
+	if err := c.renew(ctx, n, b); err != nil {
+		return Examination{}, err
+	}
+	found, err := b.client.Discover(ctx)
+	if err != nil {
+		return Examination{Retry: b.client.RetryAfter()}, err
+	}
+	return Examination{Binding: b.bind(n, found), At: found.At}, nil
+}
+
+// Forget ends the connections of a ToolNamespace that is gone.
+func (c *Connections) Forget(name types.NamespacedName) {
+	c.mu.Lock()
+	old, connected := c.known[name]
+	b := c.brokers[name]
+	delete(c.known, name)
+	delete(c.brokers, name)
+	c.mu.Unlock()
+	if connected {
+		old.client.Close()
+	}
+	if b != nil {
+		b.client.Close()
+	}
+}
+
+// Close ends all connections.
+func (c *Connections) Close() {
+	c.mu.Lock()
+	names := make([]types.NamespacedName, 0, len(c.known)+len(c.brokers))
+	for name := range c.known {
+		names = append(names, name)
+	}
+	for name := range c.brokers {
+		names = append(names, name)
+	}
+	c.mu.Unlock()
+	for _, name := range names {
+		c.Forget(name)
+	}
+}
+
+// bind joins declarations and tools once for every pair of them.
+func (b *brokered) bind(n *v1alpha1.ToolNamespace, found *upstream.Snapshot) *Binding {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.binding == nil || b.generation != n.Generation || b.found != found {
+		b.generation, b.found, b.binding = n.Generation, found, Bind(n, found, b.client)
+	}
+	return b.binding
+}
+
+// brokered returns the connection, and makes it when there is none to this source. The
+// one to another source of the same object is ended: a turn that began with it loses
+// its tools and gets no others.
+func (c *Connections) brokered(ctx context.Context, n *v1alpha1.ToolNamespace) (*brokered, error) {
+	source := n.Spec.Source.MCP
+	if source == nil {
+		return nil, errors.New("spec.source.mcp is not set")
+	}
+	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+	raw, err := json.Marshal(source)
+	if err != nil {
+		return nil, fmt.Errorf("encode spec.source.mcp: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	c.mu.Lock()
+	old := c.brokers[name]
+	c.mu.Unlock()
+	if old != nil && old.uid == n.UID && old.source == sum {
+		return old, nil
+	}
+	fresh, err := c.newBrokered(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	fresh.uid, fresh.source = n.UID, sum
+	c.mu.Lock()
+	if now := c.brokers[name]; now != old { // somebody was faster
+		c.mu.Unlock()
+		fresh.client.Close()
+		return now, nil
+	}
+	if c.brokers == nil {
+		c.brokers = map[types.NamespacedName]*brokered{}
+	}
+	c.brokers[name] = fresh
+	c.mu.Unlock()
+	if old != nil {
+		old.client.Close()
+	}
+	return fresh, nil
+}
+
+func (c *Connections) newBrokered(ctx context.Context, n *v1alpha1.ToolNamespace) (*brokered, error) {
+	source := n.Spec.Source.MCP
+	base, err := BaseURL(&source.Endpoint, n.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	config, trust, err := c.trust(ctx, n.Namespace, &source.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+	b := &brokered{trust: trust, header: &headerCache{read: c.headers(n.Namespace, source.HeadersFrom)}}
+	options := upstream.Options{
+		URL: base, TLS: config, Timeout: timeout(&source.Endpoint), DialContext: c.guard().DialContext, Version: c.Version,
+		Changed: func() {
+			if c.Changed != nil {
+				c.Changed(name)
+			}
+		},
+	}
+	if b.header.read != nil {
+		options.Headers = b.header.get
+	}
+	if b.client, err = upstream.New(options); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// renew takes up certificates and credentials that were replaced.
+func (c *Connections) renew(ctx context.Context, n *v1alpha1.ToolNamespace, b *brokered) error {
+	config, trust, err := c.trust(ctx, n.Namespace, &n.Spec.Source.MCP.Endpoint)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	changed := b.trust != trust
+	b.trust = trust
+	b.mu.Unlock()
+	if changed {
+		b.client.SetTLS(config)
+	}
+	if b.header.read == nil {
+		return nil
+	}
+	_, err = b.header.get(ctx, true)
+	return err
+}
+
+// trust is how an upstream server is verified: the system's authorities unless the
+// object names its own, and no client certificate unless it names one.
+func (c *Connections) trust(ctx context.Context, namespace string, e *v1alpha1.Endpoint) (*tls.Config, [sha256.Size]byte, error) {
+	config, sum := &tls.Config{MinVersion: tls.VersionTLS12}, sha256.New()
+	if e.TLS != nil && e.TLS.CAFrom != nil {
+		ca, err := c.bundle(ctx, namespace, e.TLS.CAFrom)
+		if err != nil {
+			return nil, [sha256.Size]byte{}, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("%w: the CA bundle holds no certificate", ErrMaterial)
+		}
+		sum.Write(ca)
+	}
+	if e.TLS != nil && e.TLS.ClientCertificateFrom != nil {
+		pair, err := c.keyPair(ctx, namespace, string(e.TLS.ClientCertificateFrom.Name))
+		if err != nil {
+			return nil, [sha256.Size]byte{}, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+		for _, der := range pair.Certificate {
+			sum.Write(der)
+		}
+	}
+	return config, [sha256.Size]byte(sum.Sum(nil)), nil
+}
+
+// headerCache holds header values between two looks at their Secrets: a call does not
+// wait for the API server. A value that was refused is read again at once.
+type headerCache struct {
+	read func(context.Context) (http.Header, error)
+
+	mu   sync.Mutex
+	held http.Header
+}
+
+func (h *headerCache) get(ctx context.Context, fresh bool) (http.Header, error) {
+	h.mu.Lock()
+	held := h.held
+	h.mu.Unlock()
+	if held != nil && !fresh {
+		return held, nil
+	}
+	header, err := h.read(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		h.held = nil // what is gone is not used on
+		return nil, err
+	}
+	h.held = header
+	return header, nil
+}
+
+// headerValue is a Secret's value without the line end that an editor left there.
+func headerValue(prefix string, value []byte) (string, error) {
+	text := prefix + strings.TrimRight(string(value), "\r\n")
+	for i := range len(text) {
+		if b := text[i]; b != '\t' && (b < 0x20 || b == 0x7f) {
+			return "", fmt.Errorf("%w: a header's value holds a control character", ErrMaterial)
+		}
+	}
+	return text, nil
+}
