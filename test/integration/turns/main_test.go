@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -99,7 +100,7 @@ func awaitWebhooks() error {
 // operator is one manager's controllers with their sessions.
 type operator struct {
 	registry *sessions.Registry
-	stop     func()
+	stop   func()
 }
 
 // plane serves files that say their own path.
@@ -119,7 +120,13 @@ func (plane) Connect(context.Context, *v1alpha1.ToolNamespace) (kernel.ResourceP
 // start runs the controllers, as one manager would.
 func start(t *testing.T) *operator {
 	t.Helper()
-	mgr, err := ctrl.NewManager(server.config, ctrl.Options{
+	return startOn(t, server.config)
+}
+
+// startOn is start with a client configuration of its own.
+func startOn(t *testing.T, restConfig *rest.Config) *operator {
+	t.Helper()
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: manager.Scheme(), Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
@@ -166,4 +173,40 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// settle returns once every controller has looked at all there is and nothing is
+// left in its queue.
+func (o *operator) settle(t *testing.T) {
+	t.Helper()
+	quiet := 0
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*patience, true, func(context.Context) (bool, error) {
+		busy, err := working()
+		if busy {
+			quiet = 0
+		} else {
+			quiet++
+		}
+		return quiet >= 10, err
+	})
+	must(t, err)
+}
+
+// working reports whether any controller of this process has something to do.
+func working() (bool, error) {
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		return false, err
+	}
+	for _, family := range families {
+		if name := family.GetName(); name != "workqueue_depth" && name != "controller_runtime_active_workers" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if m.GetGauge().GetValue() > 0 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }

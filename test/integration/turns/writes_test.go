@@ -1,0 +1,172 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel/contract"
+)
+
+// ledger counts the writes of one manager, by what they wrote.
+type ledger struct {
+	next  http.RoundTripper
+	total atomic.Int64
+	mu    sync.Mutex
+	by    map[string]int
+}
+
+// counting returns a configuration whose clients are counted, and the count.
+func counting() (*rest.Config, *ledger) {
+	l := &ledger{by: map[string]int{}}
+	config := rest.CopyConfig(server.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
+	return config, l
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (l *ledger) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == "" {
+		l.total.Add(1)
+		l.mu.Lock()
+		l.by[r.Method+" "+r.URL.Path]++
+		l.mu.Unlock()
+	}
+	return l.next.RoundTrip(r)
+}
+
+func (l *ledger) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return fmt.Sprint(l.by)
+}
+
+// TestARestartWritesNothing: a manager that starts on 1,000 settled objects leaves
+// them alone.
+func TestARestartWritesNothing(t *testing.T) {
+	o := start(t)
+	w := newWorld(t, "settled")
+	w.mayRun()
+	const grants, principals, harnesses, turns = 600, 200, 98, 100
+	harness := &v1alpha1.Harness{}
+	must(t, server.client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "h"}, harness))
+	for i := range principals {
+		w.create(&v1alpha1.Principal{ObjectMeta: w.meta(fmt.Sprintf("p%d", i)), Spec: v1alpha1.PrincipalSpec{
+			Address: v1alpha1.NewAddress(v1alpha1.AddressHuman, fmt.Sprintf("p%d", i)),
+		}})
+	}
+	for i := range grants {
+		w.grant(fmt.Sprintf("g%d", i), "files", []v1alpha1.PathSegment{"Home"}, "read")
+	}
+	for i := range harnesses {
+		w.create(&v1alpha1.Harness{ObjectMeta: w.meta(fmt.Sprintf("h%d", i)), Spec: *harness.Spec.DeepCopy()})
+	}
+	for i := range turns {
+		w.turn(fmt.Sprintf("t%d", i), func(s *v1alpha1.TurnSpec) { s.Purpose = "unlisted" })
+	}
+	for i := range turns {
+		w.ended(fmt.Sprintf("t%d", i))
+	}
+	w.allReady()
+	o.stop()
+
+	config, writes := counting()
+	second := startOn(t, config)
+	second.settle(t)
+	if n := writes.total.Load(); n != 0 {
+		t.Errorf("%d writes: %s", n, writes)
+	}
+	// That they were looked at shows in the next change, which is seen.
+	s := second.running(w, "after")
+	must(t, s.Outcome(t.Context(), done("ok")))
+	w.ended("after")
+	if writes.total.Load() == 0 {
+		t.Error("the ledger counts nothing")
+	}
+}
+
+// allReady waits until every object of the namespace has its condition.
+func (w *world) allReady() {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, 2*patience, true, func(ctx context.Context) (bool, error) {
+		var grants v1alpha1.GrantList
+		var principals v1alpha1.PrincipalList
+		var harnesses v1alpha1.HarnessList
+		for _, list := range []client.ObjectList{&grants, &principals, &harnesses} {
+			if err := server.client.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+				return false, err
+			}
+		}
+		ready := true
+		for i := range grants.Items {
+			ready = ready && grants.Items[i].Status.ObservedGeneration != 0
+		}
+		for i := range principals.Items {
+			ready = ready && principals.Items[i].Status.ObservedGeneration != 0
+		}
+		for i := range harnesses.Items {
+			ready = ready && harnesses.Items[i].Status.ObservedGeneration != 0
+		}
+		return ready, nil
+	})
+	must(w.t, err)
+}
+
+// TestWritesOfCalls: a use of a bounded grant costs little more than one write, and
+// a call under unbounded grants none.
+func TestWritesOfCalls(t *testing.T) {
+	config, writes := counting()
+	o := startOn(t, config)
+	w := newWorld(t, "writes")
+	w.grant("run", "sharedos.execution", []v1alpha1.PathSegment{"agent", "bot"}, "invoke")
+	const calls = 200
+	w.grant("list", "files", []v1alpha1.PathSegment{"Work"}, "list")
+	many := func(s *v1alpha1.TurnSpec) { s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(10000))} }
+	s := o.running(w, "unbounded", many)
+	w.until("unbounded", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateRunning })
+	before := writes.total.Load()
+	began := time.Now()
+	for i := range calls {
+		if r := invoke(t, s, fmt.Sprint(i)); r.Status != contract.StatusSucceeded {
+			t.Fatalf("call %d: %+v", i, r.Error)
+		}
+	}
+	// The turn's counters are stored every five seconds, however many calls there are.
+	checkpoints := int64(time.Since(began)/(5*time.Second)) + 1
+	if n := writes.total.Load() - before; n > checkpoints {
+		t.Errorf("%d unbounded calls cost %d writes: %s", calls, n, writes)
+	}
+	must(t, s.Outcome(t.Context(), done("ok")))
+
+	grant := &v1alpha1.Grant{}
+	must(t, server.client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "list"}, grant))
+	grant.Spec.Constraints = &v1alpha1.GrantConstraints{MaxUses: new(int64(100000))}
+	must(t, server.client.Update(t.Context(), grant))
+	s = o.running(w, "bounded", many)
+	w.until("bounded", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateRunning })
+	o.settle(t)
+	before, began = writes.total.Load(), time.Now()
+	for i := range calls {
+		if r := invoke(t, s, fmt.Sprint(i)); r.Status != contract.StatusSucceeded {
+			t.Fatalf("call %d: %+v", i, r.Error)
+		}
+	}
+	o.settle(t)
+	checkpoints = int64(time.Since(began)/(5*time.Second)) + 1
+	n := writes.total.Load() - before
+	t.Logf("%d bounded uses, %d writes: %.2f each", calls, n, float64(n)/calls)
+	if float64(n-checkpoints) > 1.3*calls {
+		t.Errorf("%d bounded uses cost %d writes, want at most 1.3 each: %s", calls, n, writes)
+	}
+	must(t, s.Outcome(t.Context(), done("ok")))
+}
