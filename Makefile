@@ -28,7 +28,7 @@ FUZZTIME ?= 10s
 #   RACE      empty turns the race detector off, where there is no C compiler
 RACE ?= -race
 #   SUITES    what `make test` runs
-SUITES ?= test-unit test-integration test-e2e
+SUITES ?= test-unit test-integration test-console test-e2e
 #   TEST      flags for every `go test`, as in TEST='-run Admission -v'
 TEST ?=
 # SHAREDOS_FORBID_SKIP=1 in the environment makes every skipped test a failure.
@@ -182,6 +182,12 @@ test-e2e: $(GOTESTSUM) $(HELM) images ## Tests with real pods, on the local clus
 	fi; \
 	$(call suite,e2e,$(ROOT)/test/e2e,-count=1 -timeout=40m ./...)
 e2e: test-e2e ## The same as test-e2e.
+
+.PHONY: test-console
+test-console: $(GOTESTSUM) ## Tests of the web console in Chromium, with screenshots in dist/screenshots.
+	@mkdir -p $(RESULTS)
+	@export SHAREDOS_SCREENSHOTS=$(ROOT)/dist/screenshots; \
+	$(call suite,console,$(ROOT)/test/console,-count=1 -timeout=20m ./...)
 
 .PHONY: test-harnesses
 test-harnesses: $(GOTESTSUM) ## Tests with the real agents' programs, where test/harness has them.
