@@ -29,7 +29,9 @@ func (p *process) addKernel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	connections := &toolsource.Connections{Reader: live, Material: p.material, Egress: rule, Version: p.opts.Version}
+	connections := &toolsource.Connections{Reader: live, Material: p.material, Egress: rule, Version: p.opts.Version,
+		Around: p.observation.tracer.Transport, Watch: p.observation.tracer.Upstream,
+	}
 	// A client of its own: whoever sends tokens in masses must not keep the bridges
 	// waiting.
 	callers, err := kubernetes.NewForConfig(p.mgr.GetConfig())

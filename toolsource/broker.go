@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/upstream"
 )
 
@@ -31,6 +33,8 @@ type brokered struct {
 	uid    types.UID
 	source [sha256.Size]byte
 	client *upstream.Client
+	// caller is the client, watched.
+	caller Caller
 	header *headerCache
 
 	mu         sync.Mutex
@@ -118,7 +122,7 @@ func (b *brokered) bind(n *v1alpha1.ToolNamespace, found *upstream.Snapshot) *Bi
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.binding == nil || b.generation != n.Generation || b.found != found {
-		b.generation, b.found, b.binding = n.Generation, found, Bind(n, found, b.client)
+		b.generation, b.found, b.binding = n.Generation, found, Bind(n, found, b.caller)
 	}
 	return b.binding
 }
@@ -191,7 +195,35 @@ func (c *Connections) newBrokered(ctx context.Context, n *v1alpha1.ToolNamespace
 	if b.client, err = upstream.New(options); err != nil {
 		return nil, err
 	}
+	b.caller = b.client
+	if c.Watch != nil {
+		b.caller = watched{caller: b.client, server: hostOf(base), watch: c.Watch}
+	}
 	return b, nil
+}
+
+// watched tells how long each call of an upstream server takes.
+type watched struct {
+	caller Caller
+	server string
+	watch  func(ctx context.Context, server string) (context.Context, func(error))
+}
+
+// Call implements [Caller].
+func (w watched) Call(ctx context.Context, r upstream.Request) (kernel.Output, error) {
+	ctx, end := w.watch(ctx, w.server)
+	out, err := w.caller.Call(ctx, r)
+	end(err)
+	return out, err
+}
+
+// hostOf is the host of a URL that was checked before.
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // renew takes up certificates and credentials that were replaced.

@@ -55,6 +55,11 @@ type Connections struct {
 	// Changed, when set, is called when the tools of an mcp source may have changed. It
 	// must not block.
 	Changed func(types.NamespacedName)
+	// Around, when set, goes around the transport of every provider source.
+	Around func(http.RoundTripper) http.RoundTripper
+	// Watch, when set, is told when a call of an mcp source's server begins and, by
+	// calling end, how it ended.
+	Watch func(ctx context.Context, server string) (_ context.Context, end func(error))
 	// Version of this program, which upstream servers are told.
 	Version string
 
@@ -96,7 +101,7 @@ func (c *Connections) Connect(ctx context.Context, n *v1alpha1.ToolNamespace) (k
 	}
 	fresh, err := wire.NewClient(wire.Options{
 		BaseURL: base, TLS: config, Timeout: timeout(&source.Endpoint), Headers: c.headers(n.Namespace, source.HeadersFrom),
-		DialContext: c.guard().DialContext,
+		DialContext: c.guard().DialContext, Around: c.Around,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", base, err)

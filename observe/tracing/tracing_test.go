@@ -51,7 +51,7 @@ func TestOneTraceForATurn(t *testing.T) {
 	defer server.Close()
 
 	ctx, end := tracer.Start(tracer.Within(t.Context(), turn), kernel.Span{Name: "invoke", Tool: "files.read", TraceID: turn.TraceID})
-	get(t, ctx, tracer.Transport(http.DefaultTransport, true), server.URL)
+	get(t, ctx, tracer.Transport(http.DefaultTransport), server.URL)
 	end(contract.StatusDenied, "no_matching_grant")
 
 	another, second := start(t) // the manager that took over
@@ -97,23 +97,13 @@ func get(t *testing.T, ctx context.Context, transport http.RoundTripper, url str
 	}
 }
 
-func TestAStrangerLearnsNoTrace(t *testing.T) {
+func TestACallOfAStrangerIsASpan(t *testing.T) {
 	tracer, exporter := start(t)
-	var with, without http.Header
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		with, without = r.Header.Clone(), with
-		w.WriteHeader(http.StatusBadGateway)
-	}))
-	defer server.Close()
-	get(t, t.Context(), http.DefaultTransport, server.URL)
-	get(t, t.Context(), tracer.Transport(http.DefaultTransport, false), server.URL)
-	for name := range with {
-		if _, ok := without[name]; !ok {
-			t.Errorf("tracing adds the header %s", name)
-		}
-	}
-	if s := find(t, exporter.GetSpans(), "upstream GET"); s.Status.Code != codes.Error {
-		t.Errorf("an upstream's 502 is told as %v", s.Status)
+	_, end := tracer.Upstream(tracer.Within(t.Context(), turn), "mcp.example")
+	end(errSecret)
+	s := find(t, exporter.GetSpans(), "upstream call")
+	if s.Status.Code != codes.Error || s.Status.Description != "" || len(s.Events) != 0 || s.SpanContext.TraceID() != tracing.TraceID(turn.TraceID) {
+		t.Errorf("told %+v in %s", s.Status, s.SpanContext.TraceID())
 	}
 }
 
@@ -126,7 +116,7 @@ func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, err
 func TestAnErrorsTextStaysOut(t *testing.T) {
 	tracer, exporter := start(t)
 	r := httptest.NewRequest(http.MethodGet, "http://host/", nil)
-	response, err := tracer.Transport(broken{}, true).RoundTrip(r)
+	response, err := tracer.Transport(broken{}).RoundTrip(r)
 	if !errors.Is(err, errSecret) || response != nil {
 		t.Errorf("error %v", err)
 	}
@@ -175,7 +165,7 @@ func TestNoEndpointNoTracer(t *testing.T) {
 	ctx, end := tracer.Start(tracer.Within(t.Context(), turn), kernel.Span{Name: "invoke"})
 	end(contract.StatusSucceeded, "")
 	tracer.Ended(ctx, turn, time.Time{}, time.Time{}, contract.StatusSucceeded, "")
-	if tracer.Transport(http.DefaultTransport, true) != http.DefaultTransport || tracer.Close(ctx) != nil {
+	if tracer.Transport(http.DefaultTransport) != http.DefaultTransport || tracer.Close(ctx) != nil {
 		t.Error("no tracer is in the way")
 	}
 }

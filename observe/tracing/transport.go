@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"net/http"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -9,20 +10,34 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Transport tells every request through next as a client span. Only a peer of our
-// own is told which trace it serves: propagate is false for somebody else's server,
-// which then sees no header that it would not see without tracing.
-func (t *Tracer) Transport(next http.RoundTripper, propagate bool) http.RoundTripper {
+// Transport tells every request to a provider of our own as a client span, and the
+// provider which trace it serves.
+func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
 	}
-	return &transport{tracer: t.tracer, next: next, propagate: propagate}
+	return &transport{tracer: t.tracer, next: next}
 }
 
 type transport struct {
-	tracer    trace.Tracer
-	next      http.RoundTripper
-	propagate bool
+	tracer trace.Tracer
+	next   http.RoundTripper
+}
+
+// Upstream begins the client span of a call to somebody else's server, which is told
+// nothing of it.
+func (t *Tracer) Upstream(ctx context.Context, server string) (context.Context, func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
+	}
+	ctx, span := t.tracer.Start(ctx, "upstream call", trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("server.address", server)))
+	return ctx, func(err error) {
+		if err != nil { // its text may name addresses
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -31,9 +46,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("server.address", r.URL.Hostname())))
 	defer span.End()
 	r = r.Clone(ctx)
-	if t.propagate {
-		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
-	}
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
 		span.SetStatus(codes.Error, "no answer") // the error may name addresses
@@ -44,4 +57,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		span.SetStatus(codes.Error, "")
 	}
 	return response, nil
+}
+
+// CloseIdleConnections closes those of the transport it goes around.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }

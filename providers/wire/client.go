@@ -42,6 +42,8 @@ type Options struct {
 	Headers func(ctx context.Context) (http.Header, error)
 	// DialContext, when set, opens the connections; it is where addresses are checked.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// Around, when set, goes around the client's transport, to watch it.
+	Around func(http.RoundTripper) http.RoundTripper
 	// AllowPlaintext accepts an http URL. For tests only.
 	AllowPlaintext bool
 }
@@ -79,8 +81,12 @@ func NewClient(opts Options) (*Client, error) {
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}
+	var transport http.RoundTripper = newTransport(&opts)
+	if opts.Around != nil {
+		transport = opts.Around(transport)
+	}
 	c.http = &http.Client{
-		Transport:     newTransport(&opts),
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
