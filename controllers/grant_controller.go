@@ -3,12 +3,17 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -25,43 +30,115 @@ type GrantReconciler struct {
 	Clock  func() time.Time
 }
 
+// Indexes of Grants in the manager's cache.
+const (
+	// indexParty finds Grants by the Principals they name.
+	indexParty = "party"
+	// indexAncestor finds Grants by their ancestors, as far as they are known.
+	indexAncestor = "ancestor"
+)
+
 // SetupWithManager registers the controller. A Grant's standing depends on its
-// parties and its ancestors, so their changes look at all of the namespace.
+// parties and its ancestors, so their changes look at it again. What others wrote
+// into a status changes nothing.
 func (r *GrantReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	for name, values := range map[string]client.IndexerFunc{indexParty: partiesOfGrant, indexAncestor: ancestorsOf} {
+		// The manager's process is what these last as long as.
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Grant{}, name, values); err != nil {
+			return fmt.Errorf("index %s: %w", name, err)
+		}
+	}
+	edited := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).Named("grant").
 		For(&v1alpha1.Grant{}).
-		Watches(&v1alpha1.Principal{}, handler.EnqueueRequestsFromMapFunc(r.all)).
-		Watches(&v1alpha1.Grant{}, handler.EnqueueRequestsFromMapFunc(r.descendants)).
+		Watches(&v1alpha1.Principal{}, handler.EnqueueRequestsFromMapFunc(r.naming), edited).
+		Watches(&v1alpha1.Grant{}, handler.EnqueueRequestsFromMapFunc(r.descendants), edited).
 		Complete(r)
 }
 
-func (r *GrantReconciler) all(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.those(ctx, o.GetNamespace(), func(*v1alpha1.Grant) bool { return true })
+func partiesOfGrant(o client.Object) []string {
+	g := o.(*v1alpha1.Grant) //nolint:forcetypeassert // what is indexed
+	out := []string{string(g.Spec.Issuer), string(g.Spec.Subject)}
+	for i := range g.Spec.Capabilities {
+		if owner := string(g.Spec.Capabilities[i].Resource.Owner); owner != "" {
+			out = append(out, owner)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func ancestorsOf(o client.Object) []string {
+	g := o.(*v1alpha1.Grant) //nolint:forcetypeassert // what is indexed
+	var out []string
+	if g.Spec.ParentGrant != "" {
+		out = append(out, string(g.Spec.ParentGrant))
+	}
+	for _, name := range g.Status.Chain {
+		out = append(out, string(name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// naming are the Grants that name the Principal, or one that shares its address:
+// those are disabled together.
+func (r *GrantReconciler) naming(ctx context.Context, o client.Object) []reconcile.Request {
+	principal, ok := o.(*v1alpha1.Principal)
+	if !ok {
+		return nil
+	}
+	var all v1alpha1.PrincipalList
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache is gone, and with it this process
+	}
+	names := []string{principal.Name}
+	for i := range all.Items {
+		if p := &all.Items[i]; p.Name != principal.Name && p.Spec.Address == principal.Spec.Address {
+			names = append(names, p.Name)
+		}
+	}
+	var out []reconcile.Request
+	for _, name := range names {
+		out = append(out, r.those(ctx, o.GetNamespace(), client.MatchingFields{indexParty: name})...)
+	}
+	return out
 }
 
 func (r *GrantReconciler) descendants(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.those(ctx, o.GetNamespace(), func(g *v1alpha1.Grant) bool {
-		for _, ancestor := range g.Status.Chain {
-			if string(ancestor) == o.GetName() {
-				return true
-			}
-		}
-		return string(g.Spec.ParentGrant) == o.GetName()
-	})
+	return r.those(ctx, o.GetNamespace(), client.MatchingFields{indexAncestor: o.GetName()})
 }
 
-func (r *GrantReconciler) those(ctx context.Context, namespace string, which func(*v1alpha1.Grant) bool) []reconcile.Request {
+func (r *GrantReconciler) those(ctx context.Context, namespace string, which client.MatchingFields) []reconcile.Request {
 	var list v1alpha1.GrantList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), which, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache is gone, and with it this process
 	}
-	var out []reconcile.Request
+	out := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		if which(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return out
+}
+
+// family is the Grant with its ancestors, as far as they exist.
+func (r *GrantReconciler) family(ctx context.Context, g *v1alpha1.Grant) ([]v1alpha1.Grant, error) {
+	out := []v1alpha1.Grant{*g}
+	seen := map[string]bool{g.Name: true}
+	for parent := string(g.Spec.ParentGrant); parent != "" && !seen[parent] && len(out) <= kernel.MaxChainLinks; {
+		seen[parent] = true
+		found := &v1alpha1.Grant{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: parent}, found)
+		if apierrors.IsNotFound(err) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get grant %q: %w", parent, err)
+		}
+		out = append(out, *found)
+		parent = string(found.Spec.ParentGrant)
+	}
+	return out, nil
 }
 
 // Reconcile shows one Grant's standing and comes back when time alone changes it.
@@ -71,12 +148,12 @@ func (r *GrantReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	var principals v1alpha1.PrincipalList
-	if err := r.Client.List(ctx, &principals, client.InNamespace(req.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &principals, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list principals: %w", err)
 	}
-	var grants v1alpha1.GrantList
-	if err := r.Client.List(ctx, &grants, client.InNamespace(req.Namespace)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list grants: %w", err)
+	family, err := r.family(ctx, grant)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	now := r.Clock()
 	before := grant.DeepCopy()
@@ -90,7 +167,7 @@ func (r *GrantReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	} else {
 		status.RemainingUses = nil
 	}
-	chain := ChainOf(grant, grants.Items)
+	chain := ChainOf(grant, family)
 	status.Chain = chain.Names
 	condition, next := JudgeGrant(grant, principals.Items, chain, now)
 	v1alpha1.SetCondition(&status.Conditions, condition)

@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -28,16 +30,17 @@ type PrincipalReconciler struct{ Client client.Client }
 // SetupWithManager registers the controller. A Principal's standing depends on its
 // neighbours, so each change looks at all of the namespace.
 func (r *PrincipalReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	edited := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).Named("principal").
 		For(&v1alpha1.Principal{}).
-		Watches(&v1alpha1.Principal{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
-		Watches(&v1alpha1.Harness{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
+		Watches(&v1alpha1.Principal{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), edited).
+		Watches(&v1alpha1.Harness{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), edited).
 		Complete(r)
 }
 
 func (r *PrincipalReconciler) neighbours(ctx context.Context, o client.Object) []reconcile.Request {
 	var list v1alpha1.PrincipalList
-	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache is gone, and with it this process
 	}
 	out := make([]reconcile.Request, 0, len(list.Items))
@@ -54,7 +57,7 @@ func (r *PrincipalReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	var list v1alpha1.PrincipalList
-	if err := r.Client.List(ctx, &list, client.InNamespace(req.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &list, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list principals: %w", err)
 	}
 	harnessExists := true

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -100,7 +99,7 @@ func awaitWebhooks() error {
 // operator is one manager's controllers with their sessions.
 type operator struct {
 	registry *sessions.Registry
-	stop   func()
+	stop     func()
 }
 
 // plane serves files that say their own path.
@@ -173,40 +172,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// settle returns once every controller has looked at all there is and nothing is
-// left in its queue.
-func (o *operator) settle(t *testing.T) {
-	t.Helper()
-	quiet := 0
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*patience, true, func(context.Context) (bool, error) {
-		busy, err := working()
-		if busy {
-			quiet = 0
-		} else {
-			quiet++
-		}
-		return quiet >= 10, err
-	})
-	must(t, err)
-}
-
-// working reports whether any controller of this process has something to do.
-func working() (bool, error) {
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		return false, err
-	}
-	for _, family := range families {
-		if name := family.GetName(); name != "workqueue_depth" && name != "controller_runtime_active_workers" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if m.GetGauge().GetValue() > 0 {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }

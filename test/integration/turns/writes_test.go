@@ -22,6 +22,7 @@ import (
 type ledger struct {
 	next  http.RoundTripper
 	total atomic.Int64
+	last  atomic.Int64 // when the last request was made that is no watch
 	mu    sync.Mutex
 	by    map[string]int
 }
@@ -36,6 +37,9 @@ func counting() (*rest.Config, *ledger) {
 
 // RoundTrip implements [http.RoundTripper].
 func (l *ledger) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") == "" {
+		l.last.Store(time.Now().UnixNano())
+	}
 	if r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == "" {
 		l.total.Add(1)
 		l.mu.Lock()
@@ -49,6 +53,16 @@ func (l *ledger) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return fmt.Sprint(l.by)
+}
+
+// settle returns once the manager has made no request for a while.
+func (l *ledger) settle(t *testing.T) {
+	t.Helper()
+	const quiet = 2 * time.Second
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*patience, true, func(context.Context) (bool, error) {
+		return time.Since(time.Unix(0, l.last.Load())) > quiet, nil
+	})
+	must(t, err)
 }
 
 // TestARestartWritesNothing: a manager that starts on 1,000 settled objects leaves
@@ -82,7 +96,7 @@ func TestARestartWritesNothing(t *testing.T) {
 
 	config, writes := counting()
 	second := startOn(t, config)
-	second.settle(t)
+	writes.settle(t)
 	if n := writes.total.Load(); n != 0 {
 		t.Errorf("%d writes: %s", n, writes)
 	}
@@ -154,14 +168,14 @@ func TestWritesOfCalls(t *testing.T) {
 	must(t, server.client.Update(t.Context(), grant))
 	s = o.running(w, "bounded", many)
 	w.until("bounded", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateRunning })
-	o.settle(t)
+	writes.settle(t)
 	before, began = writes.total.Load(), time.Now()
 	for i := range calls {
 		if r := invoke(t, s, fmt.Sprint(i)); r.Status != contract.StatusSucceeded {
 			t.Fatalf("call %d: %+v", i, r.Error)
 		}
 	}
-	o.settle(t)
+	writes.settle(t)
 	checkpoints = int64(time.Since(began)/(5*time.Second)) + 1
 	n := writes.total.Load() - before
 	t.Logf("%d bounded uses, %d writes: %.2f each", calls, n, float64(n)/calls)
