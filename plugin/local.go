@@ -1,0 +1,193 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/internal/plain"
+	"github.com/sharedos-dev/operator/kernel/audit/durable"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/localrun"
+)
+
+func newLocal(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "local", Short: "Run an agent on this machine, without a cluster",
+		Long:    "Runs an agent on this machine, without a cluster.",
+		Example: examples("kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- claude -p 'When does Atlas ship?'"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newLocalRun(e))
+	return cmd
+}
+
+type localRun struct {
+	env     *env
+	options localrun.Options
+	kind    string
+	audit   string
+	output  string
+	quiet   bool
+}
+
+func newLocalRun(e *env) *cobra.Command {
+	l := &localRun{env: e}
+	cmd := &cobra.Command{
+		Use:   "run DIR... --principal NAME [-- COMMAND...]",
+		Short: "Run one turn: kernel in this process, bridge on loopback",
+		Long: `Runs one turn with the manifests of a folder: the kernel in this process, an MCP
+server on loopback, and the agent as a subprocess. What happens goes to standard
+error, the agent's output to standard output.
+
+The agent finds the bridge as in a pod: SHAREDOS_MCP_CONFIG names its connection file,
+SHAREDOS_MCP_URL the address, SHAREDOS_MESSAGE_FILE the message; in the command,
+$(NAME) stands for such a variable. claude and codex are told by themselves. Without a
+command, --type claude-code or codex runs that program with the message, and --harness
+runs the command of a Harness of the folder.
+
+Only what goes through the bridge is authorized. The agent runs as you, and nothing
+here confines its own tools; on a cluster its pod does.
+
+Exit codes: 0 succeeded, 1 denied, failed or cancelled, 2 no turn, 3 escalated.`,
+		Example: examples(`
+# Claude Code, with your own login
+kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- claude -p 'When does Atlas ship?'
+
+# the same, told by a message
+kubectl sharedos local run policies/ --principal alice-assistant --files ./files --type codex -m 'When does Atlas ship?'
+
+# any program that speaks MCP
+kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- ./my-agent --mcp '$(SHAREDOS_MCP_URL)'`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 {
+				dash = len(args)
+			}
+			l.options.Paths, l.options.Command = args[:dash], args[dash:]
+			return l.run(cmd)
+		},
+	}
+	l.addFlags(cmd)
+	return cmd
+}
+
+func (l *localRun) addFlags(cmd *cobra.Command) {
+	o, f := &l.options, cmd.Flags()
+	f.StringVar(&o.Principal, "principal", "", "Principal that acts (required)")
+	f.StringVar(&o.Purpose, "purpose", "", "purpose that it declares; its first one if none is given")
+	f.StringVar(&o.From, "from", "", "Principal that sends the message; the acting one if none is given")
+	f.StringVarP(&o.Message, "message", "m", "", "what the agent is told; the command itself if none is given")
+	f.StringVar(&o.Harness, "harness", "", "Harness of the folder whose command is run")
+	f.StringVar(&l.kind, "type", "", "type of harness: claude-code, codex, deepseek, pi, custom; guessed from the command if none is given")
+	f.BoolVar(&o.Plain, "plain", false, "do not tell claude or codex where the bridge is")
+	f.BoolVar(&o.JSONOutput, "json-output", false, "the agent prints one JSON value")
+	f.StringVar(&o.Files, "files", "", "folder that is served as the files plane")
+	f.StringVar(&o.Repo, "repo", "", "folder of Git repositories that is served as the repo plane")
+	f.BoolVar(&o.ReadOnly, "read-only", false, "let nothing in these folders be changed")
+	f.StringSliceVar(&o.Without, "without", nil, "ToolNamespaces to leave out")
+	f.DurationVar(&o.Timeout, "timeout", 0, "time that the turn may take, up to 10m; the Harness's or 2m if none is given")
+	f.Int64Var(&o.MaxToolCalls, "max-tool-calls", 0, "calls that the turn may make; the Harness's or 16 if none is given")
+	f.StringVar(&o.WorkDir, "workdir", "", "folder that the command runs in; an empty one of its own if none is given")
+	f.StringVar(&l.audit, "audit", "", "folder of a durable audit log to record in")
+	f.StringVarP(&l.output, "output", "o", "text", "what to print of the result: text, json")
+	f.BoolVarP(&l.quiet, "quiet", "q", false, "do not tell what happens")
+	complete(cmd, "type", fixed(harnessTypes()...))
+	complete(cmd, "output", fixed("text", formatJSON))
+}
+
+func harnessTypes() []string {
+	return []string{
+		string(v1alpha1.HarnessClaudeCode), string(v1alpha1.HarnessCodex), string(v1alpha1.HarnessDeepSeek),
+		string(v1alpha1.HarnessPi), string(v1alpha1.HarnessCustom),
+	}
+}
+
+func (l *localRun) run(cmd *cobra.Command) (err error) {
+	o := &l.options
+	if l.output != "text" && l.output != formatJSON {
+		return usage("--output: %q is not text or json", l.output)
+	}
+	if o.Timeout > contract.MaxTimeoutMs*time.Millisecond {
+		return usage("--timeout: at most 10m")
+	}
+	o.Namespace, o.Type = l.env.offlineNamespace(), v1alpha1.HarnessType(l.kind)
+	o.Stderr, o.Clock = l.env.streams.ErrOut, l.env.clock
+	if !l.quiet {
+		o.Progress = l.env.streams.ErrOut
+	}
+	if o.Message == "" {
+		if len(o.Command) == 0 {
+			return usage("say what the agent is told with --message, or give a command after --")
+		}
+		o.Message = strings.Join(o.Command, " ")
+	}
+	if l.audit != "" {
+		log, err := durable.Open(l.audit, durable.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, log.Close()) }()
+		o.Audit = log
+	}
+	result, err := localrun.Run(cmd.Context(), *o)
+	if err != nil {
+		return err
+	}
+	return l.print(&result)
+}
+
+func (l *localRun) print(r *contract.ExecutionResult) error {
+	if l.output == formatJSON {
+		if err := (&output{formatJSON}).print(l.env.streams.Out, r, nil); err != nil {
+			return err
+		}
+		return turnExit(v1alpha1.TurnOutcome(r.Status))
+	}
+	if err := printOutput(l.env.streams.Out, outputText(r.Output)); err != nil {
+		return err
+	}
+	if r.Error != nil {
+		fmt.Fprintf(l.env.streams.ErrOut, "%s: %s: %s\n", r.Status, plain.Text(r.Error.Code), plain.Text(r.Error.Message))
+	}
+	if r.Escalation != nil {
+		fmt.Fprintf(l.env.streams.ErrOut, "asks for a decision: %s\n", plain.Text(r.Escalation.Reason))
+	}
+	return turnExit(v1alpha1.TurnOutcome(r.Status))
+}
+
+// outputText is a turn's output as it is printed: a text itself, anything else as JSON.
+func outputText(value contract.Value) string {
+	if text, ok := jsonString(value); ok {
+		return text
+	}
+	return string(value)
+}
+
+// printOutput ends the output with a line feed. On the way to a terminal or a file it
+// is made plain, because an agent wrote it.
+func printOutput(w io.Writer, text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, strings.TrimSuffix(plain.Lines(text), "\n"))
+	return err
+}
+
+// turnExit is the exit code of a turn's outcome.
+func turnExit(outcome v1alpha1.TurnOutcome) error {
+	switch outcome {
+	case v1alpha1.TurnSucceeded:
+		return nil
+	case v1alpha1.TurnEscalated:
+		return exit{ExitEscalated}
+	default:
+		return no()
+	}
+}

@@ -1,0 +1,70 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/internal/plain"
+)
+
+func newLogs(e *env) *cobra.Command {
+	var follow, raw, bridge bool
+	var tail int64
+	cmd := &cobra.Command{
+		Use:   "logs TURN",
+		Short: "Print what the agent of a Turn writes",
+		Long: `Prints the log of the harness container of the pod that the Turn is bound to.
+Control characters are shown as escapes, because an agent wrote them; --raw prints
+them as they are.`,
+		Example: examples(`
+kubectl sharedos logs status-report --follow
+kubectl sharedos logs status-report --bridge   # the injected sidecar`),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: e.completeTurns(nil),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, namespace, err := e.world()
+			if err != nil {
+				return err
+			}
+			turn := &v1alpha1.Turn{}
+			key := types.NamespacedName{Namespace: namespace, Name: turnName(args[0])}
+			if err := c.Get(cmd.Context(), key, turn); err != nil {
+				return fmt.Errorf("get turn %q: %w", key.Name, err)
+			}
+			if turn.Status.Pod == nil {
+				return fmt.Errorf("turn %q has no pod: it is %s", turn.Name, turn.State())
+			}
+			set, err := e.clientset()
+			if err != nil {
+				return err
+			}
+			options := &corev1.PodLogOptions{Container: v1alpha1.ContainerHarness, Follow: follow}
+			if bridge {
+				options.Container = v1alpha1.ContainerBridge
+			}
+			if tail >= 0 {
+				options.TailLines = &tail
+			}
+			stream, err := set.CoreV1().Pods(namespace).GetLogs(string(turn.Status.Pod.Name), options).Stream(cmd.Context())
+			if err != nil {
+				return fmt.Errorf("read the log of pod %q: %w", turn.Status.Pod.Name, err)
+			}
+			out := e.streams.Out
+			if !raw {
+				out = plain.Writer{Out: out}
+			}
+			_, err = io.Copy(out, stream)
+			return errors.Join(err, stream.Close())
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the container ends")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print control characters as they are")
+	cmd.Flags().BoolVar(&bridge, "bridge", false, "the log of the injected sidecar instead")
+	cmd.Flags().Int64Var(&tail, "tail", -1, "only so many of the last lines")
+	return cmd
+}

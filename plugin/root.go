@@ -1,0 +1,97 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Main runs one call and returns its exit code. It prints everything itself.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	e := newEnv(streams)
+	root := newRoot(e)
+	root.SetArgs(args)
+	called, err := root.ExecuteContextC(ctx)
+	return e.report(err, called.CommandPath())
+}
+
+// newRoot returns the command with all of its own.
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-sharedos",
+		Short: "Ask what agents may do, run them, and see what they did",
+		Long: `Works with SharedOS: what is granted, to whom, and what became of it.
+
+Exit codes: 0 yes, done or allowed; 1 no: denied, failed or damaged; 2 no answer,
+because of the call or because something could not be reached; 3 a Turn that asks for
+a person's decision.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sharedos"},
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(e.streams.In)
+	root.SetOut(e.streams.Out)
+	root.SetErr(e.streams.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	e.addFlags(root)
+	root.AddGroup(
+		&cobra.Group{ID: groupAsk, Title: "What is allowed:"},
+		&cobra.Group{ID: groupRun, Title: "Running agents:"},
+		&cobra.Group{ID: groupGrant, Title: "Giving authority:"},
+		&cobra.Group{ID: groupOffline, Title: "Without a cluster:"},
+		&cobra.Group{ID: groupOperate, Title: "Operating it:"},
+	)
+	for _, add := range []struct {
+		group string
+		make  []func(*env) *cobra.Command
+	}{
+		{groupAsk, []func(*env) *cobra.Command{newCanI, newReach, newTools, newGrants}},
+		{groupRun, []func(*env) *cobra.Command{newRun, newCancel, newLogs, newExplain}},
+		{groupGrant, []func(*env) *cobra.Command{newEscalations, newApprove, newDerive}},
+		{groupOffline, []func(*env) *cobra.Command{newTest, newLocal}},
+		{groupOperate, []func(*env) *cobra.Command{newConsole, newAudit, newDoctor, newVersion}},
+	} {
+		for _, make := range add.make {
+			cmd := make(e)
+			cmd.GroupID = add.group
+			root.AddCommand(cmd)
+		}
+	}
+	usageArgs(root)
+	return root
+}
+
+const (
+	groupAsk     = "ask"
+	groupRun     = "run"
+	groupGrant   = "grant"
+	groupOffline = "offline"
+	groupOperate = "operate"
+)
+
+// usageArgs makes wrong arguments errors of usage.
+func usageArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, inner := range cmd.Commands() {
+		usageArgs(inner)
+	}
+}
+
+// examples indents what --help shows.
+func examples(text string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight("  "+line, " ")
+	}
+	return strings.Join(lines, "\n")
+}

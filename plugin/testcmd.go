@@ -1,0 +1,90 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sharedos-dev/operator/internal/plain"
+	"github.com/sharedos-dev/operator/manifest"
+	"github.com/sharedos-dev/operator/policytest"
+)
+
+type testing struct {
+	env      *env
+	junit    string
+	coverage bool
+	strict   bool
+}
+
+func newTest(e *env) *cobra.Command {
+	t := &testing{env: e}
+	cmd := &cobra.Command{
+		Use:   "test DIR...",
+		Short: "Prove what a folder of manifests allows, without a cluster",
+		Long: `Reads Principals, Grants, ToolNamespaces and files of cases (kind
+AuthorizationTest) from folders, asks the kernel each case's question, and compares.
+Files are checked as the API server would: a fault names file and line. Objects and
+cases that name no namespace are of the one that -n names, or "default".
+
+Exit code 0 means that every case passed, 1 that one failed or a file is at fault.`,
+		Example: examples(`
+kubectl sharedos test policies/
+kubectl sharedos test policies/ --coverage
+kubectl sharedos test policies/ --junit report.xml     # for a pull request`),
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) },
+	}
+	cmd.Flags().StringVar(&t.junit, "junit", "", "also write JUnit XML to this file")
+	cmd.Flags().BoolVar(&t.coverage, "coverage", false, "name the Grants that no case exercises")
+	cmd.Flags().BoolVar(&t.strict, "strict", false, "with --coverage: fail when a Grant is not exercised")
+	return cmd
+}
+
+func (t *testing) run(cmd *cobra.Command, paths []string) error {
+	now := t.env.clock()
+	plan, err := policytest.Load(paths, t.env.offlineNamespace(), now)
+	if faults, ok := errors.AsType[manifest.Faults](err); ok {
+		fmt.Fprintln(t.env.streams.Out, plain.Lines(faults.Error()))
+		fmt.Fprintf(t.env.streams.Out, "\n%d faults; no case was run\n", len(faults))
+		if err := t.writeJUnit(func(w io.Writer) error { return policytest.WriteFaults(w, faults) }); err != nil {
+			return err
+		}
+		return no()
+	}
+	if err != nil {
+		return err
+	}
+	report, err := plan.Run(cmd.Context(), policytest.Options{Now: now, Clock: t.env.clock, Coverage: t.coverage || t.strict})
+	if err != nil {
+		return err
+	}
+	if err := report.WriteTable(plain.Writer{Out: t.env.streams.Out}); err != nil {
+		return err
+	}
+	if err := t.writeJUnit(report.WriteJUnit); err != nil {
+		return err
+	}
+	switch {
+	case len(report.Results) == 0:
+		fmt.Fprintln(t.env.streams.ErrOut, "there is no case: add a file of kind AuthorizationTest")
+		return no()
+	case report.Failed > 0, t.strict && len(report.Coverage.Uncovered) > 0:
+		return no()
+	}
+	return nil
+}
+
+func (t *testing) writeJUnit(write func(io.Writer) error) (err error) {
+	if t.junit == "" {
+		return nil
+	}
+	f, err := os.Create(t.junit)
+	if err != nil {
+		return fmt.Errorf("write JUnit XML: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
+}
