@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 )
 
-// consolePort is where the console listens in the manager's pod, by the port's name
-// and, where the pod does not name it, not at all.
+// consolePort is the name of the console's port in the manager's pod. A pod without
+// it serves no console.
 const consolePort = "console"
 
 // errNoConsole means that the installation serves no console.
@@ -38,7 +38,10 @@ type consoleCmd struct {
 }
 
 func newConsole(e *env) *cobra.Command {
-	c := &consoleCmd{env: e, forward: forwardPort, browse: browse}
+	return newConsoleWith(&consoleCmd{env: e, forward: forwardPort, browse: browse})
+}
+
+func newConsoleWith(c *consoleCmd) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Look at the read-only web console through a port-forward",

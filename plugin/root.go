@@ -3,14 +3,30 @@ package plugin
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
+// Program is the plugin as one call runs it.
+type Program struct {
+	Streams genericiooptions.IOStreams
+	// Clock is what windows and ages are judged by; nil is [time.Now].
+	Clock func() time.Time
+}
+
 // Main runs one call and returns its exit code. It prints everything itself.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	e := newEnv(streams)
+	return Program{Streams: streams}.Run(ctx, args)
+}
+
+// Run runs one call and returns its exit code.
+func (p Program) Run(ctx context.Context, args []string) int {
+	e := newEnv(p.Streams)
+	if p.Clock != nil {
+		e.clock = p.Clock
+	}
 	root := newRoot(e)
 	root.SetArgs(args)
 	called, err := root.ExecuteContextC(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/sharedos-dev/operator/policytest"
 )
 
-type testing struct {
+type tester struct {
 	env      *env
 	junit    string
 	coverage bool
@@ -21,7 +21,7 @@ type testing struct {
 }
 
 func newTest(e *env) *cobra.Command {
-	t := &testing{env: e}
+	t := &tester{env: e}
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
 		Short: "Prove what a folder of manifests allows, without a cluster",
@@ -44,7 +44,7 @@ kubectl sharedos test policies/ --junit report.xml     # for a pull request`),
 	return cmd
 }
 
-func (t *testing) run(cmd *cobra.Command, paths []string) error {
+func (t *tester) run(cmd *cobra.Command, paths []string) error {
 	now := t.env.clock()
 	plan, err := policytest.Load(paths, t.env.offlineNamespace(), now)
 	if faults, ok := errors.AsType[manifest.Faults](err); ok {
@@ -78,7 +78,7 @@ func (t *testing) run(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-func (t *testing) writeJUnit(write func(io.Writer) error) (err error) {
+func (t *tester) writeJUnit(write func(io.Writer) error) (err error) {
 	if t.junit == "" {
 		return nil
 	}
