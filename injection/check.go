@@ -113,11 +113,14 @@ func checkVolumes(pod *corev1.Pod, p *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkProjectedToken refuses a token for the kernel and one for the API server.
+// checkProjectedToken refuses a token for the kernel, for the HTTP API and for the API
+// server.
 func checkProjectedToken(t *corev1.ServiceAccountTokenProjection, p *field.Path) field.ErrorList {
 	switch t.Audience {
 	case bridge.Audience:
 		return field.ErrorList{field.Forbidden(p.Child("serviceAccountToken", "audience"), "only the sidecar may hold a token for the kernel; remove it")}
+	case v1alpha1.AudienceAPI:
+		return field.ErrorList{field.Forbidden(p.Child("serviceAccountToken", "audience"), "a token for the HTTP API lets the agent act beside its turn, which then bounds nothing; remove it")}
 	case "":
 		return field.ErrorList{field.Forbidden(p.Child("serviceAccountToken", "audience"), "a token for the Kubernetes API lets the agent act outside its grants; set an audience of its own or remove it")}
 	}
