@@ -50,7 +50,7 @@ func NewHandler(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	for pattern, make := range map[string]func(context.Context, request) (view, error){
+	for pattern, gather := range map[string]func(context.Context, request) (view, error){
 		"GET /{$}":                  c.start,
 		"GET /turns":                c.turns,
 		"GET /turns/{world}/{name}": c.turn,
@@ -59,7 +59,7 @@ func NewHandler(opts Options) (http.Handler, error) {
 		"GET /escalations":          c.escalations,
 		"GET /":                     func(context.Context, request) (view, error) { return view{}, notFound("There is no such page.") },
 	} {
-		mux.Handle(pattern, c.page(make))
+		mux.Handle(pattern, c.page(gather))
 	}
 	mux.Handle("GET "+v.stylePath, asset("text/css; charset=utf-8", v.style))
 	mux.Handle("GET "+iconPath, asset("image/svg+xml", v.icon))
@@ -74,14 +74,14 @@ type request struct {
 }
 
 // page makes a handler of a function that gathers what a page shows.
-func (c *console) page(make func(context.Context, request) (view, error)) http.Handler {
+func (c *console) page(gather func(context.Context, request) (view, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 		defer cancel()
 		q, err := parseQuery(r.URL.Query())
 		var v view
 		if err == nil {
-			v, err = make(ctx, request{query: q, world: r.PathValue("world"), name: r.PathValue("name")})
+			v, err = gather(ctx, request{query: q, world: r.PathValue("world"), name: r.PathValue("name")})
 		}
 		status := http.StatusOK
 		if err != nil {

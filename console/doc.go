@@ -9,5 +9,5 @@
 //
 // Pages are made on the server without a script, and load nothing but their own
 // style sheet and icon. Text of objects is escaped, and what a terminal or a reader
-// could be misled by (control and direction characters) is shown instead of obeyed.
+// could be misled by (control and direction characters) is written as an escape.
 package console

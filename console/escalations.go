@@ -67,7 +67,7 @@ func (c *console) ask(t *v1alpha1.Turn) *ask {
 
 // escalations is the page of what agents asked people for.
 func (c *console) escalations(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx, "")
+	all, err := c.reads.turns(ctx)
 	if err != nil {
 		return view{}, err
 	}

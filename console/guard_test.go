@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func TestHeaders(t *testing.T) {
 	h := handler(t, consoletest.World())
 	refused := func(r *http.Request) { r.Host = "evil.example" }
-	check := func(name string, r *http.Response) {
+	check := func(name string, r answer) {
 		t.Helper()
 		for header, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -74,11 +75,11 @@ func TestOtherSites(t *testing.T) {
 
 func TestAssets(t *testing.T) {
 	h := handler(t, consoletest.World())
-	page := body(t, get(h, "/"))
+	page := get(h, "/").body
 	_, rest, _ := strings.Cut(page, `rel="stylesheet" href="`)
 	path, _, _ := strings.Cut(rest, `"`)
 	r := get(h, path)
-	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/css; charset=utf-8" || body(t, r) != string(style) {
+	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/css; charset=utf-8" || r.body != string(style) {
 		t.Errorf("the style sheet at %q answers %d", path, r.StatusCode)
 	}
 	if strings.Contains(string(style), "url(") || strings.Contains(string(style), "@import") {
@@ -119,8 +120,9 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page := body(t, r); r.StatusCode != 200 || !strings.Contains(page, "<h1>Overview</h1>") {
-		t.Errorf("it answers %d", r.StatusCode)
+	page, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != 200 || !strings.Contains(string(page), "<h1>Overview</h1>") {
+		t.Errorf("it answers %d, %v", r.StatusCode, err)
 	}
 	_ = r.Body.Close()
 	cancel()

@@ -2,7 +2,6 @@ package console
 
 import (
 	"flag"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,7 +26,7 @@ func handler(tb testing.TB, world *consoletest.Reader) http.Handler {
 }
 
 // get asks for a page as a browser on this machine does.
-func get(h http.Handler, path string, change ...func(*http.Request)) *http.Response {
+func get(h http.Handler, path string, change ...func(*http.Request)) answer {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = "localhost:8090"
 	for _, c := range change {
@@ -35,16 +34,14 @@ func get(h http.Handler, path string, change ...func(*http.Request)) *http.Respo
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
+	return answer{StatusCode: w.Code, Header: w.Result().Header, body: w.Body.String()}
 }
 
-func body(tb testing.TB, r *http.Response) string {
-	tb.Helper()
-	content, err := io.ReadAll(r.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(content)
+// answer is a response that has been read.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+	body       string
 }
 
 // golden compares a text with the file of that name.

@@ -33,7 +33,7 @@ func TestReachIsTheKernels(t *testing.T) {
 	} {
 		world := consoletest.World()
 		tt.change(world)
-		page := body(t, get(handler(t, world), path+tt.query))
+		page := get(handler(t, world), path+tt.query).body
 		tree, _, _ := strings.Cut(page, `id="grants"`)
 		if !strings.Contains(tree, tt.has) || strings.Contains(tree, tt.lacks) {
 			t.Errorf("%s: has %q %t, has %q %t", name, tt.has, strings.Contains(tree, tt.has), tt.lacks, strings.Contains(tree, tt.lacks))
@@ -78,12 +78,12 @@ func TestEscalationsWaitUntilAllowed(t *testing.T) {
 		world := consoletest.World()
 		world.Grants = append(world.Grants, tt.grant)
 		h := handler(t, world)
-		page := body(t, get(h, "/escalations"))
+		page := get(h, "/escalations").body
 		waits := strings.Contains(page, "kubectl sharedos approve budget-question --namespace team-atlas")
 		if waits != tt.waits || strings.Contains(page, "Allowed since") == tt.waits {
 			t.Errorf("%s: waits %t, want %t", name, waits, tt.waits)
 		}
-		if start := body(t, get(h, "/")); strings.Contains(start, `aria-label="1 escalations waiting in team-atlas"`) != tt.waits {
+		if start := get(h, "/").body; strings.Contains(start, `aria-label="1 escalations waiting in team-atlas"`) != tt.waits {
 			t.Errorf("%s: the overview counts otherwise", name)
 		}
 	}

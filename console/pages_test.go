@@ -30,7 +30,7 @@ func TestPages(t *testing.T) {
 		if r.StatusCode != http.StatusOK {
 			t.Errorf("%s answers %d", path, r.StatusCode)
 		}
-		page := body(t, r)
+		page := r.body
 		if name == "start.html" {
 			head, _, _ := strings.Cut(page, "<h1>")
 			golden(t, "frame.html", head)
@@ -52,7 +52,7 @@ func TestTurnsAreFilteredAndPaged(t *testing.T) {
 		"/turns?state=Running":                                     {"1 to 1 of 1", ""},
 		"/turns?world=team-atlas&state=&principal=&page=1&other=x": {"1 to 50 of 64", "/turns?page=2&amp;world=team-atlas"},
 	} {
-		page := body(t, get(h, path))
+		page := get(h, path).body
 		if !strings.Contains(page, ">"+want.count+"<") {
 			t.Errorf("%s does not show %s", path, want.count)
 		}
@@ -60,7 +60,7 @@ func TestTurnsAreFilteredAndPaged(t *testing.T) {
 			t.Errorf("%s: next page %t, want %q", path, has, want.next)
 		}
 	}
-	if page := body(t, get(h, "/turns?state=Admitted")); !strings.Contains(page, "No Turn matches") {
+	if page := get(h, "/turns?state=Admitted").body; !strings.Contains(page, "No Turn matches") {
 		t.Error("an empty list is not said to be empty")
 	}
 }
@@ -78,7 +78,7 @@ func TestFaultyQuestions(t *testing.T) {
 			t.Errorf("%s answers %d, want %d", path, got, want)
 		}
 	}
-	page := body(t, get(h, "/reach?world=team-atlas&principal=alice-assistant&purpose=unlisted"))
+	page := get(h, "/reach?world=team-atlas&principal=alice-assistant&purpose=unlisted").body
 	if !strings.Contains(page, "It can reach nothing now") {
 		t.Error("a purpose that the Principal may not declare reaches something")
 	}
@@ -91,7 +91,7 @@ func TestReadErrorsStayInTheLog(t *testing.T) {
 	h := handler(t, world)
 	for _, path := range every[:len(every)-1] {
 		r := get(h, path)
-		page := body(t, r)
+		page := r.body
 		if r.StatusCode != http.StatusServiceUnavailable || strings.Contains(page, "secret detail") || !strings.Contains(page, "try again") {
 			t.Errorf("%s answers %d with %d bytes", path, r.StatusCode, len(page))
 		}
@@ -115,15 +115,15 @@ func TestHostileText(t *testing.T) {
 	world.Grants[1].Spec.Capabilities[0].Actions = []v1alpha1.Action{evil}
 	h := handler(t, world)
 	for _, path := range every {
-		page := body(t, get(h, path))
+		page := get(h, path).body
 		for _, bad := range []string{"<script", "<img src=x", "\x1b", "\x07", "\u202e", "\u2066", `"'><`} {
 			if strings.Contains(page, bad) {
 				t.Errorf("%s contains %q", path, bad)
 			}
 		}
 	}
-	page := body(t, get(h, "/turns/team-atlas/budget-question"))
-	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") || !strings.Contains(page, "␛]0;owned␇[U+202E]evil") {
+	page := get(h, "/turns/team-atlas/budget-question").body
+	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") || !strings.Contains(page, `\u001b]0;owned\u0007\u202eevil\u2066`) {
 		t.Error("the text is not shown as it is")
 	}
 }
@@ -131,14 +131,14 @@ func TestHostileText(t *testing.T) {
 func TestLargeOutputIsCut(t *testing.T) {
 	world := consoletest.World()
 	world.Turns[1].Status.Output = new(strings.Repeat("é", maxOutput) + "end")
-	page := body(t, get(handler(t, world), "/turns/team-atlas/status-report-7"))
+	page := get(handler(t, world), "/turns/team-atlas/status-report-7").body
 	if strings.Contains(page, "éend") || !strings.Contains(page, strings.Repeat("é", maxOutput)) || !strings.Contains(page, "Only the beginning is shown") {
 		t.Error("a large output is not cut, or not said to be")
 	}
 	world.Turns[1].Status.TurnOutput = v1alpha1.TurnOutput{
 		OutputRef: &v1alpha1.DataReference{Name: "status-report-7-output", Key: "content"}, OutputSize: new(int64(123456)), OutputTruncated: true,
 	}
-	page = body(t, get(handler(t, world), "/turns/team-atlas/status-report-7"))
+	page = get(handler(t, world), "/turns/team-atlas/status-report-7").body
 	if !strings.Contains(page, "ConfigMap status-report-7-output, key content, 123456 bytes, cut") {
 		t.Error("an output beside the status is not named")
 	}

@@ -50,17 +50,9 @@ func parseQuery(values url.Values) (query, error) {
 		}
 	}
 	q.World, q.Principal, q.Purpose = one("world"), one("principal"), one("purpose")
-	if q.World != "" && validation.IsDNS1123Label(q.World) != nil {
-		return query{}, badRequest(`The parameter "world" must be the name of a namespace.`)
-	}
-	if q.Principal != "" && validation.IsDNS1123Subdomain(q.Principal) != nil {
-		return query{}, badRequest(`The parameter "principal" must be the name of a Principal.`)
-	}
-	if !utf8.ValidString(q.Purpose) || utf8.RuneCountInString(q.Purpose) > maxPurpose {
-		return query{}, badRequest(`The parameter "purpose" must have at most 512 characters.`)
-	}
-	if q.State = v1alpha1.ConditionReason(one("state")); q.State != "" && !slices.Contains(states, q.State) {
-		return query{}, badRequest(`The parameter "state" must be a state of a Turn, such as Running.`)
+	q.State = v1alpha1.ConditionReason(one("state"))
+	if err := q.checkNames(); err != nil {
+		return query{}, err
 	}
 	var err error
 	if text := one("page"); text != "" {
@@ -74,6 +66,21 @@ func parseQuery(values url.Values) (query, error) {
 		}
 	}
 	return q, nil
+}
+
+func (q query) checkNames() error {
+	switch {
+	case q.World != "" && validation.IsDNS1123Label(q.World) != nil:
+		return badRequest(`The parameter "world" must be the name of a namespace.`)
+	case q.Principal != "" && validation.IsDNS1123Subdomain(q.Principal) != nil:
+		return badRequest(`The parameter "principal" must be the name of a Principal.`)
+	case !utf8.ValidString(q.Purpose) || utf8.RuneCountInString(q.Purpose) > maxPurpose:
+		return badRequest(`The parameter "purpose" must have at most 512 characters.`)
+	case q.State != "" && !slices.Contains(states, q.State):
+		return badRequest(`The parameter "state" must be a state of a Turn, such as Running.`)
+	default:
+		return nil
+	}
 }
 
 // link is a path with the parameters that are set.

@@ -130,8 +130,7 @@ func (c *console) reachOf(ctx context.Context, body *reachBody, p *v1alpha1.Prin
 	}
 	judge := c.newJudge()
 	ac, err := judge.context(ctx, body.World, p.Name, body.Query.Purpose)
-	var none *standing
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*standing](err); ok {
 		body.Unavailable = none.reason
 		return nil
 	}

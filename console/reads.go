@@ -36,10 +36,10 @@ func (r reads) list(ctx context.Context, into client.ObjectList, what, world str
 	return nil
 }
 
-// turns are the newest first.
-func (r reads) turns(ctx context.Context, world string) ([]*v1alpha1.Turn, error) {
+// turns are those of all worlds, the newest first.
+func (r reads) turns(ctx context.Context) ([]*v1alpha1.Turn, error) {
 	var list v1alpha1.TurnList
-	if err := r.list(ctx, &list, "turns", world); err != nil {
+	if err := r.list(ctx, &list, "turns", ""); err != nil {
 		return nil, err
 	}
 	out := make([]*v1alpha1.Turn, len(list.Items))

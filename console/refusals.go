@@ -179,7 +179,7 @@ func (b refusalsBody) TurnsCount() int64 { return int64(b.Turns) }
 
 // refusals is the page of what was refused when, and why.
 func (c *console) refusals(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx, "")
+	all, err := c.reads.turns(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -205,8 +205,7 @@ func (c *console) refusals(ctx context.Context, r request) (view, error) {
 			body.Span = name
 		}
 	}
-	for i := len(count.hours) - 1; i >= 0; i-- {
-		h := count.hours[i]
+	for _, h := range slices.Backward(count.hours) {
 		body.Turns += h.Turns
 		body.Calls += h.Calls
 		if h.Total() > 0 {

@@ -33,7 +33,7 @@ func (b startBody) AllGrants() int64 { return int64(b.Total.Grants) }
 
 // start is the overview of all worlds.
 func (c *console) start(ctx context.Context, _ request) (view, error) {
-	turns, err := c.reads.turns(ctx, "")
+	turns, err := c.reads.turns(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -45,6 +45,20 @@ func (c *console) start(ctx context.Context, _ request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	body, err := c.count(ctx, turns, principals, grants)
+	if err != nil {
+		return view{}, err
+	}
+	for _, t := range turns[:min(recentTurns, len(turns))] {
+		body.Recent = append(body.Recent, c.row(t))
+	}
+	return view{template: "start", Title: "Overview", Nav: "/", Body: body}, nil
+}
+
+// count counts what is in each world.
+func (c *console) count(
+	ctx context.Context, turns []*v1alpha1.Turn, principals []v1alpha1.Principal, grants []v1alpha1.Grant,
+) (startBody, error) {
 	var body startBody
 	at := map[string]int{}
 	for i, name := range worlds(principals, turns) {
@@ -79,7 +93,7 @@ func (c *console) start(ctx context.Context, _ request) (view, error) {
 	judge := c.newJudge()
 	for _, t := range asked {
 		if waits, err := judge.waits(ctx, t); err != nil {
-			return view{}, err
+			return startBody{}, err
 		} else if waits {
 			body.Worlds[at[t.Namespace]].Waiting++
 		}
@@ -87,10 +101,7 @@ func (c *console) start(ctx context.Context, _ request) (view, error) {
 	for i := range body.Worlds {
 		body.Total.add(&body.Worlds[i])
 	}
-	for _, t := range turns[:min(recentTurns, len(turns))] {
-		body.Recent = append(body.Recent, c.row(t))
-	}
-	return view{template: "start", Title: "Overview", Nav: "/", Body: body}, nil
+	return body, nil
 }
 
 func (w *worldRow) add(o *worldRow) {

@@ -4,59 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
-
-// visible replaces characters that act instead of being seen. It is applied to a
-// whole page, so that no text of an object can be forgotten: control characters
-// become their pictures, so that what is copied into a terminal does nothing there;
-// characters that turn the direction of text or hide become their number.
-func visible(page []byte) []byte {
-	clean := true
-	for _, b := range page {
-		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f || b >= 0x80 {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return page
-	}
-	out := make([]byte, 0, len(page)+64)
-	for i := 0; i < len(page); {
-		r, size := utf8.DecodeRune(page[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			out = utf8.AppendRune(out, unicode.ReplacementChar)
-		case r == '\n' || r == '\t':
-			out = append(out, byte(r))
-		case r < ' ':
-			out = utf8.AppendRune(out, 0x2400+r)
-		case r == 0x7f:
-			out = utf8.AppendRune(out, 0x2421)
-		case misleads(r):
-			out = fmt.Appendf(out, "[U+%04X]", r)
-		default:
-			out = append(out, page[i:i+size]...)
-		}
-		i += size
-	}
-	return out
-}
-
-// misleads reports whether a character has an effect and no shape. Joiners stay:
-// scripts and emoji need them.
-func misleads(r rune) bool {
-	switch {
-	case r < 0x80 || r == 0x200c || r == 0x200d:
-		return false
-	case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Co, r):
-		return true
-	default:
-		return r == 0x2028 || r == 0x2029 || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
-	}
-}
 
 // cut shortens a text to n characters.
 func cut(s string, n int) (text string, shortened bool) {

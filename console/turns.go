@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,7 +53,7 @@ type turnsBody struct {
 
 // turns is the page of all Turns, newest first, filtered and cut into pages.
 func (c *console) turns(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx, "")
+	all, err := c.reads.turns(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -64,24 +65,8 @@ func (c *console) turns(ctx context.Context, r request) (view, error) {
 	if r.World != "" && !slices.Contains(body.Worlds, r.World) {
 		return view{}, noWorld()
 	}
-	names := map[string]bool{}
-	var matching []*v1alpha1.Turn
-	for _, t := range all {
-		if r.World != "" && t.Namespace != r.World {
-			continue
-		}
-		names[string(t.Spec.Principal)] = true
-		if (r.State == "" || t.State() == r.State) && (r.Principal == "" || string(t.Spec.Principal) == r.Principal) {
-			matching = append(matching, t)
-		}
-	}
-	if r.Principal != "" {
-		names[r.Principal] = true
-	}
-	for name := range names {
-		body.Principals = append(body.Principals, name)
-	}
-	slices.Sort(body.Principals)
+	matching, names := match(all, r.query)
+	body.Principals = names
 	shown, pager, err := paged(matching, r.query, "/turns")
 	if err != nil {
 		return view{}, err
@@ -91,6 +76,25 @@ func (c *console) turns(ctx context.Context, r request) (view, error) {
 		body.Rows = append(body.Rows, c.row(t))
 	}
 	return view{template: "turns", Title: "Turns", Nav: "/turns", World: r.World, Body: body}, nil
+}
+
+// match returns the Turns that a query asks for, and the names of the Principals of
+// all Turns in its world.
+func match(all []*v1alpha1.Turn, q query) (matching []*v1alpha1.Turn, principals []string) {
+	names := map[string]bool{}
+	if q.Principal != "" {
+		names[q.Principal] = true
+	}
+	for _, t := range all {
+		if q.World != "" && t.Namespace != q.World {
+			continue
+		}
+		names[string(t.Spec.Principal)] = true
+		if (q.State == "" || t.State() == q.State) && (q.Principal == "" || string(t.Spec.Principal) == q.Principal) {
+			matching = append(matching, t)
+		}
+	}
+	return matching, slices.Sorted(maps.Keys(names))
 }
 
 func noWorld() error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/internal/plain"
 )
 
 //go:embed pages/*.html
@@ -105,7 +106,9 @@ func (v *views) render(page view) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make page %q: %w", page.template, err)
 	}
-	return visible(out.Bytes()), nil
+	// Whatever text of an object is in it, nothing acts when it is read, or copied into
+	// a terminal: doing it to the whole page forgets none.
+	return []byte(plain.Lines(out.String())), nil
 }
 
 // badge is a state with the tone it is shown in. The word says it all; the tone is
@@ -114,7 +117,7 @@ type badge struct{ Text, Tone string }
 
 // badgeOf is the badge of a Turn's state.
 func badgeOf(state v1alpha1.ConditionReason) badge {
-	tone := "quiet"
+	tone := ""
 	switch state {
 	case v1alpha1.TurnStateSucceeded:
 		tone = "good"
@@ -124,6 +127,8 @@ func badgeOf(state v1alpha1.ConditionReason) badge {
 		tone = "asks"
 	case v1alpha1.TurnStateRunning, v1alpha1.TurnStateAdmitted:
 		tone = "busy"
+	default:
+		tone = "quiet"
 	}
 	return badge{Text: string(state), Tone: tone}
 }

@@ -57,7 +57,8 @@ func World() *Reader {
 }
 
 func turns() []v1alpha1.Turn {
-	out := []v1alpha1.Turn{
+	out := make([]v1alpha1.Turn, 0, 80)
+	out = append(out,
 		Turn("team-atlas", "status-report-8", "alice-assistant", v1alpha1.TurnStateRunning, 20*time.Second),
 		Turn("team-atlas", "status-report-7", "alice-assistant", v1alpha1.TurnStateSucceeded, 9*time.Minute),
 		Turn("team-atlas", "budget-question", "alice-assistant", v1alpha1.TurnStateEscalated, 25*time.Minute),
@@ -65,7 +66,7 @@ func turns() []v1alpha1.Turn {
 		Turn("team-borealis", "literature-review", "researcher", v1alpha1.TurnStateFailed, 5*time.Hour),
 		Turn("team-borealis", "summary", "researcher", v1alpha1.TurnStateCancelled, 9*time.Hour),
 		Turn("team-borealis", "queued", "researcher", v1alpha1.TurnStatePending, 4*time.Second),
-	}
+	)
 	for i := range 60 {
 		state := []v1alpha1.ConditionReason{v1alpha1.TurnStateSucceeded, v1alpha1.TurnStateSucceeded, v1alpha1.TurnStateDenied, v1alpha1.TurnStateFailed}[i%7%4]
 		out = append(out, Turn("team-atlas", fmt.Sprintf("report-%d", 60-i), "alice-assistant", state, time.Duration(i*i/3+20)*time.Minute))
@@ -88,7 +89,7 @@ func Turn(world, name, principal string, state v1alpha1.ConditionReason, ago tim
 		status = metav1.ConditionTrue
 		t.Status.CompletedAt = micro(created.Add(8700 * time.Millisecond))
 	}
-	t.Status.Conditions = []metav1.Condition{{Type: string(v1alpha1.TurnConditionFinished), Status: status, Reason: string(state)}}
+	t.Status.Conditions = []metav1.Condition{{Type: string(v1alpha1.TurnConditionFinished), Status: status, Reason: string(state), LastTransitionTime: t.CreationTimestamp}}
 	t.Status.ExecutionID, t.Status.TraceID = v1alpha1.Identifier(t.UID), "4bf92f3577b34da6a3ce929d0e0e4736"
 	switch state {
 	case v1alpha1.TurnStatePending:
@@ -99,6 +100,7 @@ func Turn(world, name, principal string, state v1alpha1.ConditionReason, ago tim
 		t.Status.Error = &v1alpha1.TurnError{Code: contract.CodeNoMatchingGrant, Message: "No grant allows this operation."}
 		t.Status.Conditions = append(t.Status.Conditions, metav1.Condition{
 			Type: string(v1alpha1.TurnConditionAdmitted), Status: metav1.ConditionFalse, Reason: "Denied", Message: "No grant allows this operation.",
+			LastTransitionTime: t.CreationTimestamp,
 		})
 		return t
 	case v1alpha1.TurnStateFailed:
@@ -112,6 +114,7 @@ func Turn(world, name, principal string, state v1alpha1.ConditionReason, ago tim
 		t.Status.Outcome = v1alpha1.TurnEscalated
 	case v1alpha1.TurnStateSucceeded:
 		t.Status.Outcome = v1alpha1.TurnSucceeded
+	default: // it goes on
 	}
 	admit(&t, created)
 	record(&t, created)
