@@ -9,7 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"testing"
+	gotest "testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +30,7 @@ func managerPod(name string, ready corev1.ConditionStatus, port int32) corev1.Po
 	return pod
 }
 
-func TestConsole(t *testing.T) {
+func TestConsole(t *gotest.T) {
 	ready, waiting := managerPod("m-1", corev1.ConditionTrue, 8090), managerPod("m-0", corev1.ConditionFalse, 8090)
 	for name, tt := range map[string]struct {
 		pods        []corev1.Pod
@@ -48,7 +48,7 @@ func TestConsole(t *testing.T) {
 		"bad port":     {args: []string{"--port", "70000"}, code: ExitError, errOut: "70000 is not a port"},
 		"lost":         {pods: []corev1.Pod{ready}, forward: errors.New("lost connection"), code: ExitError, errOut: "forward a port to pod m-1: lost connection"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *gotest.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/api/v1/namespaces/sys/pods" || r.URL.Query().Get("labelSelector") != labelComponent+"=manager" {
 					t.Errorf("it asks for %s", r.URL)
