@@ -31,6 +31,13 @@ func images() []build.Spec {
 			Description: "Serves directories to the kernel as the files plane",
 		},
 		{
+			Name:        "repo-provider",
+			Module:      ".",
+			Package:     "./cmd/repo-provider",
+			Title:       "SharedOS repo provider",
+			Description: "Serves Git repositories to the kernel as the repo plane",
+		},
+		{
 			Name:        "example-harness",
 			Module:      "examples/harness",
 			Package:     ".",

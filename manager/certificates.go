@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"strings"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,8 +56,8 @@ func (p *process) addCertificates(dir string) error {
 	if p.opts.ProviderTLSSecret == "" {
 		return nil
 	}
-	if err := rotator.AddRotator(p.mgr, p.rotatorFor(p.opts.ProviderTLSSecret, dir, p.opts.ProviderService)); err != nil {
-		return fmt.Errorf("rotate the files provider's certificate: %w", err)
+	if err := rotator.AddRotator(p.mgr, p.rotatorFor(p.opts.ProviderTLSSecret, dir, strings.Split(p.opts.ProviderService, ",")...)); err != nil {
+		return fmt.Errorf("rotate the providers' certificate: %w", err)
 	}
 	return nil
 }

@@ -22,6 +22,10 @@ filesProvider:
     team-atlas/Work/atlas/status.md: "On track.\n"
     team-atlas/README: "{{ not a template }}"
   persistence: {enabled: true}
+repoProvider:
+  enabled: true
+  persistence: {enabled: true}
+egress: {allow: [127.0.0.0/8, '::1'], only: [10.0.0.0/8]}
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}]}
 metrics: {serviceMonitor: {enabled: true}, dashboard: {enabled: true}, alerts: {enabled: true}}
 tracing: {endpoint: 'http://collector.monitoring:4318', sampleRatio: '0.25'}
@@ -82,6 +86,8 @@ func TestSwitches(t *testing.T) {
 			"ConfigMap/sharedos-files-seed", "Deployment/sharedos-files-provider", "PersistentVolumeClaim/sharedos-files",
 			"Service/sharedos-files-provider", "ServiceAccount/sharedos-files-provider", "NetworkPolicy/sharedos-manager",
 			"NetworkPolicy/sharedos-files-provider", "ServiceMonitor/sharedos-manager",
+			"Deployment/sharedos-repo-provider", "PersistentVolumeClaim/sharedos-repositories", "Service/sharedos-repo-provider",
+			"ServiceAccount/sharedos-repo-provider", "NetworkPolicy/sharedos-repo-provider",
 		}},
 		{name: "own claim", values: "filesProvider: {enabled: true, persistence: {enabled: true, existingClaim: mine}}", gone: []string{"PersistentVolumeClaim/"}},
 	} {

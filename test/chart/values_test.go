@@ -27,6 +27,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"seed of a folder", "filesProvider: {seed: {team/x/: x}}", "seed"},
 		{"name too long", "fullnameOverride: " + strings.Repeat("a", 41), "fullnameOverride"},
 		{"budget of nothing", "podDisruptionBudget: {maxUnavailable: 0}", "maxUnavailable"},
+		{"egress to a name", "egress: {allow: [localhost]}", "egress"},
 		{"volume size", "audit: {persistence: {size: big}}", "size"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestManagerFlags(t *testing.T) {
 		"--health-listen=:8081", "--metrics-listen=:8080", "--console-listen=127.0.0.1:8090", "--webhook-port=9443", "--kernel-port=8444",
 		"--kernel-service=sharedos-kernel", "--webhook-service=sharedos-webhook",
 		"--tls-secret=sharedos-manager-tls", "--provider-tls-secret=sharedos-files-provider-tls",
-		"--provider-service=sharedos-files-provider", "--token-secret=sharedos-execution-token",
+		"--provider-service=sharedos-files-provider,sharedos-repo-provider", "--token-secret=sharedos-execution-token",
 		"--mutating-webhook=sharedos-injection", "--validating-webhook=sharedos-validation",
 		"--sidecar-image=sharedos.dev/bridge-sidecar:dev", "--sidecar-image-pull-policy=IfNotPresent",
 		"--leader-elect", "--audit-dir=/var/lib/sharedos/audit", "-v=0",
@@ -134,5 +134,28 @@ func TestPodsAreRestricted(t *testing.T) {
 	provider := find[*appsv1.Deployment](t, render(t, everything), "sharedos-files-provider")
 	if ptr.Deref(provider.Spec.Template.Spec.AutomountServiceAccountToken, true) {
 		t.Error("the files provider needs no Kubernetes API and must not have a token for it")
+	}
+}
+
+// What a provider takes operations from, and where the manager may dial, comes from
+// the chart.
+func TestProvidersAndEgress(t *testing.T) {
+	all := render(t, everything)
+	for _, name := range []string{"files-provider", "repo-provider"} {
+		container := find[*appsv1.Deployment](t, all, "sharedos-"+name).Spec.Template.Spec.Containers[0]
+		for _, want := range []string{"--client-names=sharedos-webhook.sharedos-system.svc", "--health-listen=:8081", "--client-ca=/client-ca/ca.crt"} {
+			if !slices.Contains(container.Args, want) {
+				t.Errorf("%s has no %s: %q", name, want, container.Args)
+			}
+		}
+		if probe := container.ReadinessProbe; probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != "/readyz" {
+			t.Errorf("%s: readiness %+v", name, probe)
+		}
+	}
+	manager := find[*appsv1.StatefulSet](t, all, "sharedos-manager").Spec.Template.Spec.Containers[0]
+	for _, want := range []string{"--egress-allow=127.0.0.0/8,::1", "--egress-only=10.0.0.0/8"} {
+		if !slices.Contains(manager.Args, want) {
+			t.Errorf("the manager has no %s: %q", want, manager.Args)
+		}
 	}
 }
