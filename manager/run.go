@@ -102,9 +102,9 @@ func (p *process) managerOptions() ctrl.Options {
 	renew := p.opts.LeaseDuration * 2 / 3
 	retry := p.opts.LeaseDuration / 8
 	return ctrl.Options{
-		Scheme:                 Scheme(),
-		Logger:                 p.log,
-		Metrics:                metricsserver.Options{
+		Scheme: Scheme(),
+		Logger: p.log,
+		Metrics: metricsserver.Options{
 			BindAddress: p.opts.MetricsListen, SecureServing: true, FilterProvider: metricsAccess,
 			TLSOpts: []func(*tls.Config){p.serveWith},
 		},

@@ -114,6 +114,9 @@ func (c *canI) table(w io.Writer, a *canIAnswer, verdicts []snapshot.GrantVerdic
 		fmt.Fprintf(w, "yes: allowed by the Grant %s\n", plain.Text(a.Grant))
 	} else {
 		fmt.Fprintf(w, "no: %s\n", plain.Text(reasonText(a.ReasonCode, a.Cause)))
+		if a.RequiredAuthority != nil {
+			fmt.Fprintf(w, "needed: %s\n", plain.Text(neededText(&a.Context, a.Action, &a.Resource)))
+		}
 	}
 	if c.explain {
 		fmt.Fprintln(w)

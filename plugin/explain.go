@@ -17,6 +17,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit/durable"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/snapshot"
+	"github.com/sharedos-dev/operator/translate"
 )
 
 type explainTurn struct {
@@ -91,7 +92,9 @@ func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 	if err := c.Get(cmd.Context(), key, turn); err != nil {
 		return fmt.Errorf("get turn %q: %w", key.Name, err)
 	}
-	n := &narrator{turn: turn, records: map[string][]audit.Event{}, tools: map[string]contract.ToolDefinition{}}
+	n := &narrator{
+		turn: turn, records: map[string][]audit.Event{}, tools: map[string]contract.ToolDefinition{}, principals: translate.NewDirectory(nil),
+	}
 	if err := n.gather(cmd.Context(), c, x.audit); err != nil {
 		return err
 	}
@@ -110,6 +113,8 @@ type narrator struct {
 	denied  *audit.Event // why admission was refused
 	tools   map[string]contract.ToolDefinition
 	on      map[string]bool // tool namespaces as they are now
+	// principals as they are now.
+	principals *translate.Directory
 }
 
 func (n *narrator) gather(ctx context.Context, c client.Reader, logs []string) error {
@@ -182,7 +187,7 @@ func (n *narrator) readTools(ctx context.Context, taken *snapshot.Snapshot) erro
 	if err != nil {
 		return err
 	}
-	n.on = map[string]bool{}
+	n.on, n.principals = map[string]bool{}, translate.NewDirectory(taken.Principals(n.turn.Namespace))
 	ac := contract.AccessContext{NamespaceID: n.turn.Namespace}
 	for _, namespace := range taken.ToolNamespaces(n.turn.Namespace) {
 		n.on[namespace.Name] = namespace.Spec.Enabled

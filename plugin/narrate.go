@@ -93,13 +93,27 @@ func (n *narrator) notAdmitted(condition *metav1.Condition) chapter {
 	c := chapter{At: clockTime(condition.LastTransitionTime.Time), What: "not admitted: " + condition.Reason + ": " + condition.Message}
 	if condition.Reason == string(v1alpha1.TurnReasonDenied) {
 		c.Gate = "running the agent"
-		c.Needed = fmt.Sprintf("%s on %s:agent/… for %s", contract.ActionInvoke, contract.NamespaceExecution, n.turn.Spec.Principal)
+		c.Needed = n.admissionNeed()
 		if n.denied != nil && n.denied.Resource != nil {
 			c.Needed = needText(n.denied)
 			c.Notes = rejectedNotes(n.denied)
 		}
 	}
 	return c
+}
+
+// admissionNeed is the Grant without which no turn of the Principal begins.
+func (n *narrator) admissionNeed() string {
+	id, err := n.principals.Identity(string(n.turn.Spec.Principal))
+	if err != nil {
+		return contract.ActionInvoke + " on the agent's own place in " + contract.NamespaceExecution
+	}
+	purpose, err := id.Purpose(n.turn.Spec.Purpose)
+	if err != nil {
+		return err.Error()
+	}
+	return neededText(&contract.AccessContext{Purpose: purpose, Authority: id.Authority, Actor: id.Actor}, contract.ActionInvoke,
+		&contract.ResourceRef{Namespace: contract.NamespaceExecution, Path: contract.AddressPath(id.Actor)})
 }
 
 // event is what one event of the record says; not every one is worth a line.
@@ -200,8 +214,13 @@ func needText(e *audit.Event) string {
 	if e.Resource == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s on %s, for %s, from %s to %s", e.Action, snapshot.FormatResource(e.Resource.Namespace, e.Resource.Path),
-		e.Purpose, contract.CanonicalActor(e.Authority), contract.CanonicalActor(e.Actor))
+	return neededText(&contract.AccessContext{Purpose: e.Purpose, Authority: e.Authority, Actor: e.Actor}, e.Action, e.Resource)
+}
+
+// neededText is the Grant that a question would have needed, in one line.
+func neededText(ac *contract.AccessContext, action string, resource *contract.ResourceRef) string {
+	return fmt.Sprintf("%s on %s, for %s, from %s to %s", action, snapshot.FormatResource(resource.Namespace, resource.Path),
+		ac.Purpose, contract.CanonicalActor(ac.Authority), contract.CanonicalActor(ac.Actor))
 }
 
 func rejectedNotes(e *audit.Event) []string {

@@ -28,11 +28,12 @@ type Inspector struct {
 	now   time.Time
 	alone string      // when set, the only grant that is loaded
 	last  audit.Event // the last decision's record
+	held  map[heldKey]*kernel.Turn
 }
 
 // NewInspector returns an inspector of a snapshot.
 func NewInspector(s *Snapshot) (*Inspector, error) {
-	i := &Inspector{snapshot: s, uses: NewUses(s)}
+	i := &Inspector{snapshot: s, uses: NewUses(s), held: map[heldKey]*kernel.Turn{}}
 	grants := authority.Grants{Reader: s}
 	k, err := kernel.New(kernel.Options{
 		Grants: loader{i, grants}, Delegation: grants, Usage: i.uses, Audit: recorder{i},
@@ -97,8 +98,36 @@ func (i *Inspector) Authorize(ctx context.Context, ac contract.AccessContext, ne
 
 func (i *Inspector) authorize(ctx context.Context, ac contract.AccessContext, need contract.CapabilityRequirement) Answer {
 	i.now, i.last = ac.Now.Time, audit.Event{}
-	decision := i.kernel.Authorize(ctx, ac, need)
+	decision := i.decide(ctx, ac, need)
 	return Answer{AuthorizationDecision: decision, Cause: i.last.Cause, Rejected: i.last.RejectedGrants}
+}
+
+// heldKey is a context, and the Grant that is looked at alone.
+type heldKey struct {
+	namespace, purpose, alone string
+	actor, authority, owner   contract.Address
+	now                       time.Time
+}
+
+// maxHeld bounds how many contexts are held.
+const maxHeld = 1024
+
+// decide asks in the context's turn. The snapshot does not change, so the authority
+// that was loaded for a context is good for its next question.
+func (i *Inspector) decide(ctx context.Context, ac contract.AccessContext, need contract.CapabilityRequirement) contract.AuthorizationDecision {
+	key := heldKey{ac.NamespaceID, ac.Purpose, i.alone, ac.Actor, ac.Authority, ac.Owner, ac.Now.Time}
+	turn := i.held[key]
+	if turn == nil {
+		var err error
+		if turn, err = i.kernel.OpenTurn(ctx, ac); err != nil {
+			return i.kernel.Authorize(ctx, ac, need) // which says why
+		}
+		if len(i.held) >= maxHeld {
+			clear(i.held)
+		}
+		i.held[key] = turn
+	}
+	return turn.Authorize(ctx, need)
 }
 
 // Reach is what the context may touch.

@@ -130,7 +130,9 @@ func (s *Snapshot) ToolNamespaces(namespace string) []v1alpha1.ToolNamespace {
 }
 
 // Harnesses of a world, which must not be changed.
-func (s *Snapshot) Harnesses(namespace string) []v1alpha1.Harness { return s.world(namespace).harnesses }
+func (s *Snapshot) Harnesses(namespace string) []v1alpha1.Harness {
+	return s.world(namespace).harnesses
+}
 
 // Get implements [client.Reader].
 func (s *Snapshot) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
