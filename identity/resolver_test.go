@@ -160,7 +160,7 @@ func TestResolveContext(t *testing.T) {
 		"an empty token":         {headers: headers{"Authorization": {"Bearer "}}},
 		"another scheme":         {headers: headers{"Authorization": {"Basic bot"}}},
 		"two tokens":             {headers: headers{"Authorization": {"Bearer bot", "Bearer bot"}}},
-		"a token with a space":   {headers: headers{"Authorization": {"Bearer bot bot"}}},
+		"a token with a space":   {headers: headers{"Authorization": {"Bearer bot more"}}},
 		"an unknown token":       {headers: headers{"Authorization": {"Bearer nobody"}}},
 		"no Principal":           {headers: headers{"Authorization": {"Bearer eve"}}},
 		"a user without a world": {headers: headers{"Authorization": {"Bearer alice"}}},

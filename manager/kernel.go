@@ -39,7 +39,7 @@ func (p *process) addKernel(ctx context.Context) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	stopping := make(chan struct{})
-	api, err := NewAPI(APIOptions{
+	api, err := NewAPI(APIOptions{ //nolint:contextcheck // it serves until the process ends, each request with its own
 		Live: live, Cached: cached, Connector: connections, Stopping: stopping, OnError: p.onAPIError,
 		Kernel: kernel.Options{
 			Usage: authority.Uses{Reader: live, Writer: cached.Status()},

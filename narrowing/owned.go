@@ -26,7 +26,7 @@ func owned(p *v1alpha1.Principal) ([]string, error) {
 				Entries map[string]json.RawMessage `json:"f:disabledToolNamespaces"`
 			} `json:"f:spec"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return nil, fmt.Errorf("read metadata.managedFields of principal %q: %w", p.Name, err)
 		}
 		for key := range fields.Spec.Entries {
