@@ -78,7 +78,7 @@ type tab struct {
 
 // tabOf opens a page that watches for messages, exceptions, violations of the
 // content policy, failed loads, and requests to anywhere but base.
-func tabOf(t *testing.T, browser context.Context, base string) *tab {
+func tabOf(browser context.Context, t *testing.T, base string) *tab {
 	t.Helper()
 	page := &tab{base: base}
 	ctx, cancel := chromedp.NewContext(browser)

@@ -53,21 +53,21 @@ func TestPages(t *testing.T) {
 		for _, width := range []int64{320, 1280} {
 			for _, scheme := range []string{"light", "dark"} {
 				t.Run(fmt.Sprintf("%s-%d-%s", name, width, scheme), func(t *testing.T) {
-					page := tabOf(t, browser, base)
-					if err := page.open(path, width, scheme); err != nil {
+					page := tabOf(browser, t, base)
+					if err := page.open(path, width, scheme); err != nil { //nolint:contextcheck // the page is the context
 						t.Fatal(err)
 					}
 					wide := evaluate[int64](t, page, `document.documentElement.scrollWidth`)
 					if wide > width {
 						t.Errorf("the page is %d pixels wide at a width of %d", wide, width)
 					}
-					if err := page.shoot(pictures, fmt.Sprintf("%s-%d-%s", name, width, scheme)); err != nil {
+					if err := page.shoot(pictures, fmt.Sprintf("%s-%d-%s", name, width, scheme)); err != nil { //nolint:contextcheck // the page is the context
 						t.Error(err)
 					}
 					for _, fault := range page.done() {
 						t.Error(fault)
 					}
-					for _, v := range violations(t, page, string(axe)) {
+					for _, v := range violations(t, page, string(axe)) { //nolint:contextcheck // the page is the context
 						t.Errorf("%s: %s\n%q", v.Rule, v.Help, v.Nodes)
 					}
 				})

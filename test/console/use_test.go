@@ -24,7 +24,7 @@ func evaluate[T any](t *testing.T, page *tab, expression string) T {
 // TestKeyboard walks from the top of the page to an answer without a pointer: the
 // skip link, the filter, the tree, and the command to copy.
 func TestKeyboard(t *testing.T) {
-	page := tabOf(t, chromium(t), serve(t, consoletest.World()))
+	page := tabOf(chromium(t), t, serve(t, consoletest.World()))
 	focused := func() string {
 		t.Helper()
 		return evaluate[string](t, page,
@@ -99,7 +99,7 @@ func TestHostileText(t *testing.T) {
 	world.Grants[1].Spec.Capabilities[0].Resource.Path = []v1alpha1.PathSegment{consoletest.Hostile}
 	world.Grants[1].Name = consoletest.Hostile
 	world.Principals[1].Spec.Purposes = []v1alpha1.Purpose{consoletest.Hostile}
-	page := tabOf(t, chromium(t), serve(t, world))
+	page := tabOf(chromium(t), t, serve(t, world))
 	for _, path := range []string{
 		"/", "/turns", "/turns/team-atlas/budget-question", "/reach?world=team-atlas&principal=alice-assistant", "/refusals", "/escalations",
 	} {
