@@ -114,7 +114,7 @@ func (w *world) grant(name, plane string, path []v1alpha1.PathSegment, action v1
 func (w *world) turn(name string, harness v1alpha1.ObjectName) *v1alpha1.Turn {
 	turn := &v1alpha1.Turn{ObjectMeta: w.meta(name), Spec: v1alpha1.TurnSpec{
 		Principal: "bot", Harness: harness, Message: v1alpha1.TurnMessage{Text: "go"}, StartTimeoutMs: new(int64(600_000)),
-		Options: &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(1_000_000)), TimeoutMs: new(int64(1_800_000))},
+		Options: &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(10_000)), TimeoutMs: new(int64(600_000))},
 	}}
 	w.create(turn)
 	return turn
