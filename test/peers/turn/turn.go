@@ -31,6 +31,8 @@ type Options struct {
 	// Tools come beside files.read, files.list and sharedos.escalate; whoever offers
 	// one grants it.
 	Tools []kernel.Tool
+	// Capabilities, when not empty, are granted in the place of what Tools need.
+	Capabilities []contract.Capability
 	// Instructions are handed to the client.
 	Instructions string
 	// MaxToolCalls is the budget; the default is 1,000.
@@ -53,7 +55,7 @@ const (
 func Open(ctx context.Context, opts Options) (*Turn, error) {
 	var ids atomic.Int64
 	k, err := kernel.New(kernel.Options{
-		Grants: grants(opts.Tools), Audit: &audit.Memory{}, Clock: time.Now,
+		Grants: grants(opts), Audit: &audit.Memory{}, Clock: time.Now,
 		NewID: func() string { return "id-" + strconv.FormatInt(ids.Add(1), 10) },
 		Tools: append(files(), opts.Tools...),
 	})
@@ -131,7 +133,8 @@ func (s source) Load(context.Context, contract.AccessContext) ([]contract.Grant,
 	return s, nil
 }
 
-func grants(tools []kernel.Tool) source {
+func grants(opts Options) source {
+	tools := opts.Tools
 	grant := func(id string, need contract.CapabilityRequirement, scope contract.Scope) contract.Grant {
 		return contract.Grant{
 			ID: id, NamespaceID: world, Subject: agent, Issuer: alice, IssuedAt: contract.At(time.Unix(0, 0)),
@@ -144,6 +147,11 @@ func grants(tools []kernel.Tool) source {
 		grant("read", need("files", "read", "Work"), contract.ScopeDescendants),
 		grant("list", need("files", "list", "Work"), contract.ScopeDescendants),
 	)
+	if len(opts.Capabilities) > 0 {
+		return append(list, contract.Grant{
+			ID: "chosen", NamespaceID: world, Subject: agent, Issuer: alice, IssuedAt: contract.At(time.Unix(0, 0)), Capabilities: opts.Capabilities,
+		})
+	}
 	for i := range tools {
 		list = append(list, grant("tool-"+strconv.Itoa(i), tools[i].Definition.RequiredCapability, contract.ScopeDescendants))
 	}
