@@ -1,6 +1,6 @@
 // Package pages finds the commands that the documentation tells people to type.
 //
-// A fenced block without a language holds commands, one a line, with the shell's
+// A fenced block without a language, or of "sh", holds commands, one a line, with the shell's
 // continuation and comments; in a block of the language "console" commands begin with
 // "$ " and what follows is their output. Every other language is no command. A block
 // that cannot be run by a test has the reason in a comment just above it:
@@ -31,6 +31,9 @@ type Block struct {
 
 // languages of blocks that are no commands.
 var languages = []string{"text", "yaml", "json", "go", "lua", "toml", "promql", "diff"}
+
+// commands says that a block's lines are commands.
+func commands(language string) bool { return language == "" || language == "sh" }
 
 const notRun = "<!-- not run:"
 
@@ -81,7 +84,7 @@ func scan(name string, lines *bufio.Scanner) ([]Block, error) {
 		case open == nil && strings.HasPrefix(line, "```"):
 			language = strings.TrimLeft(line, "`")
 			fence = line[:len(line)-len(language)]
-			if language != "" && language != "console" && !slices.Contains(languages, language) {
+			if !commands(language) && language != "console" && !slices.Contains(languages, language) {
 				return nil, fmt.Errorf("%s:%d: a block of %q; known are %v, console, and none for commands", name, n, language, languages)
 			}
 			open = &Block{File: name, Line: n + 1, NotRun: reason}
@@ -92,11 +95,11 @@ func scan(name string, lines *bufio.Scanner) ([]Block, error) {
 				reason = ""
 			}
 		case line == fence:
-			if (language == "" || language == "console") && strings.TrimSpace(open.Commands) != "" {
+			if (commands(language) || language == "console") && strings.TrimSpace(open.Commands) != "" {
 				out = append(out, *open)
 			}
 			open, reason = nil, ""
-		case language == "":
+		case commands(language):
 			open.Commands += lines.Text() + "\n"
 		case language == "console":
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
