@@ -62,6 +62,10 @@ help: ## Show this list.
 build: ## Build the programs into bin/.
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/ ./cmd/...
 
+.PHONY: plugin
+plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
+
 .PHONY: images
 images: ## Build the images into dist/images, without a container engine.
 	go -C images run . build --tag=$(TAG) --version=$(VERSION) $(if $(PLATFORMS),--platform=$(PLATFORMS))

@@ -2,6 +2,7 @@ package localrun_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -18,6 +19,14 @@ func TestExampleHarness(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "harness")
 	if out, err := exec.CommandContext(t.Context(), "go", "-C", "../examples/harness", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build the example harness: %v\n%s", err, out)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A path is relative to where the caller is, though the command runs elsewhere.
+	if program, err = filepath.Rel(folder, program); err != nil {
+		t.Fatal(err)
 	}
 	result, err := localrun.Run(t.Context(), localrun.Options{
 		Paths: []string{policies}, Namespace: "team-atlas", Principal: "alice-assistant", Purpose: "atlas-status", From: "alice",

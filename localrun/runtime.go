@@ -100,7 +100,11 @@ func (p *process) execute(ctx context.Context, c connection) bridge.Outcome {
 	for i, arg := range command.args {
 		args[i] = expand(arg, env)
 	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the caller's own command
+	name, err := locate(args[0])
+	if err != nil {
+		return notStarted(err)
+	}
+	cmd := exec.CommandContext(ctx, name, args[1:]...) //nolint:gosec // the caller's own command
 	cmd.Env, cmd.Dir, cmd.Stderr = env, p.opts.WorkDir, p.opts.Stderr
 	out := &head{limit: bridge.MaxOutputBytes}
 	cmd.Stdout = out
@@ -120,6 +124,19 @@ func (p *process) execute(ctx context.Context, c connection) bridge.Outcome {
 	_ = cmd.Wait() //nolint:errcheck // the exit code says it
 	sweep(cmd)
 	return bridge.Outcome{Started: true, ExitCode: exitCode(cmd), Output: out.kept, OutputSize: out.size}
+}
+
+// locate makes a path relative to the caller's folder absolute: the command runs in
+// another one. A bare name is looked for as a shell does.
+func locate(name string) (string, error) {
+	if filepath.IsAbs(name) || filepath.Base(name) == name {
+		return name, nil
+	}
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return "", fmt.Errorf("find the command: %w", err)
+	}
+	return full, nil
 }
 
 // Exit codes of a command that never ran, as shells have them.
