@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/sharedos-dev/operator/providers/serve"
 )
 
 // version is set by the linker.
@@ -16,27 +14,9 @@ var version = "dev"
 func main() { os.Exit(command(os.Args[1:])) }
 
 func command(args []string) int {
-	set := flag.NewFlagSet("files-provider", flag.ContinueOnError)
 	var opts Options
-	opts.AddFlags(set)
-	show := set.Bool("version", false, "print the version and exit")
-	if err := set.Parse(args); err != nil {
-		return 2
-	}
-	if *show || set.Arg(0) == "version" {
-		fmt.Println(version)
-		return 0
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	if err := opts.Validate(); err != nil {
-		log.Error("Wrong flags", "error", err)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := Run(ctx, &opts, log); err != nil {
-		log.Error("Files provider ended", "error", err)
-		return 1
-	}
-	return 0
+	return serve.Program{
+		Name: "files-provider", Version: version, Options: &opts,
+		Run: func(ctx context.Context, log *slog.Logger) error { return Run(ctx, &opts, log) },
+	}.Main(args)
 }
