@@ -20,6 +20,10 @@
 // All are optional. It sleeps between listing and calling; probe tries to read
 // files, and the report says whether it could.
 //
+// With the argument serve it is the other side instead, for tests of brokered tools: an
+// MCP server with one tool, get-page, on $ADDRESS, for those who show the bearer token
+// $CREDENTIAL. It prints a line for every call.
+//
 // Exit codes: the message's exitCode, else 0; 1 when there was no session with the
 // bridge, or it broke; 143 after SIGTERM.
 package main

@@ -23,7 +23,15 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := run(ctx, os.Getenv, os.Stdout, os.Stderr)
+	code := 0
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		if err := serve(ctx, os.Getenv, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			code = exitFailed
+		}
+	} else {
+		code = run(ctx, os.Getenv, os.Stdout, os.Stderr)
+	}
 	stop()
 	os.Exit(code)
 }
@@ -53,6 +61,9 @@ func work(ctx context.Context, getenv func(string) string, report *report, stder
 	job, err := readTask(getenv(envMessage))
 	if err != nil {
 		return 0, err
+	}
+	if job.IgnoreTerm {
+		signal.Ignore(syscall.SIGTERM)
 	}
 	report.probe(job.Probe)
 	endpoint, err := readConnection(getenv(envConfig))

@@ -36,7 +36,7 @@ func testMain(m *testing.M) int {
 // of files for every one of them.
 var worlds = []string{
 	"allowed", "unexecuted", "revoked", "exitcode", "deleted", "cancelled", "escalated", "probed", "second", "stolen", "restarted",
-	"http",
+	"http", "brokered",
 }
 
 // values are the chart's, with the files of the worlds.
