@@ -43,7 +43,7 @@ LOCALCLUSTER := go -C $(ROOT)/test/localcluster run .
 MODULES := $(sort $(patsubst ./%,%,$(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.cache/*' -not -path './dist/*')))))
 LINTED := $(filter-out tools/helm tools/golangci-lint test/localcluster/binaries/%,$(MODULES))
 present = $(patsubst %/go.mod,%,$(wildcard $(addsuffix /go.mod,$(1))))
-UNIT_MODULES := $(call present,images tools test/localcluster test/peers examples/harness)
+UNIT_MODULES := $(call present,images tools test/localcluster test/peers test/gitops examples/harness)
 
 # Packages of the root module whose tests want a Kubernetes API server.
 SERVER_PACKAGES := /(test/integration|injection|controllers)(/|$$)
