@@ -65,7 +65,7 @@ func (r *Resolver) ResolveContext(req *http.Request) (contract.AccessContext, er
 	purpose, err := who.Purpose(v1alpha1.Purpose(asked))
 	if err != nil {
 		return contract.AccessContext{}, &httpapi.InvalidRequestError{
-			Message: strings.ToLower(HeaderPurpose) + ": not one of spec.purposes of the caller's Principal", Err: err,
+			Message: strings.ToLower(HeaderPurpose) + ": not one of spec.purposes of the caller's Principal",
 		}
 	}
 	var namespaces v1alpha1.ToolNamespaceList

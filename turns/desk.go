@@ -126,7 +126,14 @@ func (d *Desk) await(ctx context.Context, ended <-chan *v1alpha1.Turn, uid types
 	}
 }
 
-// cancel ends the Turn, for a caller who is gone.
+// abandon cancels the Turn for a caller who is gone and to whom nothing can be told.
+func (d *Desk) abandon(ctx context.Context, turn *v1alpha1.Turn) {
+	if err := d.cancel(ctx, turn); err != nil && d.OnError != nil {
+		d.OnError(err)
+	}
+}
+
+// cancel ends the Turn.
 func (d *Desk) cancel(ctx context.Context, turn *v1alpha1.Turn) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout)
 	defer stop()

@@ -144,8 +144,6 @@ func (p *pendingReply) Close() {
 		stop()
 	}
 	if turn != nil && !over && !r.Desk.stopping() {
-		if err := r.Desk.cancel(context.Background(), turn); err != nil && r.Desk.OnError != nil {
-			r.Desk.OnError(err)
-		}
+		r.Desk.abandon(context.Background(), turn)
 	}
 }

@@ -50,7 +50,7 @@ func (r *Runner) RunTurn(ctx context.Context, ac contract.AccessContext, req con
 	defer stop()
 	made, err := r.Desk.create(ctx, order)
 	if message, ok := misfit(err); ok {
-		return contract.ExecutionResult{}, &httpapi.InvalidRequestError{Message: message, Err: err}
+		return contract.ExecutionResult{}, &httpapi.InvalidRequestError{Message: message}
 	}
 	if err != nil {
 		return contract.ExecutionResult{}, err
@@ -64,7 +64,7 @@ func (r *Runner) RunTurn(ctx context.Context, ac contract.AccessContext, req con
 		return r.Desk.result(ctx, turn)
 	case ctx.Err() != nil && !errors.Is(err, ErrStopping):
 		// The client is gone, and nobody else waits for this turn.
-		err = errors.Join(err, r.Desk.cancel(ctx, order))
+		r.Desk.abandon(ctx, order)
 	}
 	return contract.ExecutionResult{}, err
 }

@@ -213,8 +213,8 @@ func (w *world) turns(field, value string) []v1alpha1.Turn {
 func (w *world) until(field, value string, wanted func(*v1alpha1.Turn) bool) *v1alpha1.Turn {
 	w.t.Helper()
 	var last *v1alpha1.Turn
-	eventually(w.t, "turn with "+field+"="+value, func(context.Context) bool { //nolint:contextcheck // the test's own bounds it
-		found := w.turns(field, value)
+	eventually(w.t, "turn with "+field+"="+value, func(context.Context) bool {
+		found := w.turns(field, value) //nolint:contextcheck // the test's own bounds it
 		if len(found) > 1 {
 			w.t.Fatalf("%d turns with %s=%s", len(found), field, value)
 		}
