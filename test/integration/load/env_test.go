@@ -101,6 +101,7 @@ func install(ctx context.Context, root string) error {
 		&corev1.Service{ObjectMeta: meta("sharedos-webhook"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}},
 		&corev1.Secret{ObjectMeta: meta("sharedos-manager-tls")},
 		&corev1.Secret{ObjectMeta: meta("sharedos-execution-token")},
+		&corev1.Secret{ObjectMeta: meta("sharedos-files-provider-tls")},
 	}
 	for i := range 2 {
 		objects = append(objects, &corev1.Pod{ObjectMeta: meta(fmt.Sprintf("manager-%d", i)), Spec: corev1.PodSpec{

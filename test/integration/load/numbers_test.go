@@ -81,7 +81,7 @@ func TestTurnsPerSecond(t *testing.T) {
 			return
 		}
 		if r, err := s.call(ctx, "1"); err != nil || r.Status != contract.StatusSucceeded {
-			t.Errorf("turn %s: %+v %v", name, r, err)
+			t.Errorf("turn %s: %s %v", name, told(r), err)
 		}
 		if err := s.finish(ctx); err != nil {
 			t.Errorf("turn %s: %v", name, err)
@@ -102,6 +102,15 @@ func TestTurnsPerSecond(t *testing.T) {
 	}
 	rate := float64(*turns) / took.Seconds()
 	target(t, rate >= 50, "%d turns in %s: %.1f a second; target 50", *turns, took.Round(time.Millisecond), rate)
+}
+
+// told is a result as JSON.
+func told(r *contract.ToolResult) string {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 // parallel runs f for 0 to n-1, so many at once.
@@ -130,17 +139,31 @@ func TestAdmissionToPod(t *testing.T) {
 	for i := range 120 {
 		began := time.Now()
 		w.turn(fmt.Sprintf("t%03d", i), "h")
-		for event := range watcher.ResultChan() {
-			if event.Type == watch.Added {
-				break
-			}
-		}
+		w.awaitPod(watcher, fmt.Sprintf("t%03d", i))
 		if i >= 20 {
 			took = append(took, time.Since(began))
 		}
 	}
 	p50 := quantile(took, 0.5)
 	target(t, p50 <= 100*time.Millisecond, "Turn created to pod there: p50 %s, p99 %s; target p50 100 ms", p50, quantile(took, 0.99))
+}
+
+// awaitPod returns when the next pod is there.
+func (w *world) awaitPod(watcher watch.Interface, turn string) {
+	w.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case event := <-watcher.ResultChan():
+			if event.Type == watch.Added {
+				return
+			}
+		case <-late:
+			t := &v1alpha1.Turn{}
+			must(w.t, env.client.Get(w.t.Context(), types.NamespacedName{Namespace: w.namespace, Name: turn}, t))
+			w.t.Fatalf("no pod for turn %s: %+v", turn, t.Status)
+		}
+	}
 }
 
 // TestLatencies measures a call through bridge client, TLS and kernel, and the
@@ -158,7 +181,7 @@ func TestLatencies(t *testing.T) {
 		began := time.Now()
 		r, err := s.call(t.Context(), fmt.Sprint(i))
 		if err != nil || r.Status != contract.StatusSucceeded {
-			t.Fatalf("call %d: %+v %v", i, r, err)
+			t.Fatalf("call %d: %s %v", i, told(r), err)
 		}
 		if i >= 500 {
 			took = append(took, time.Since(began))
@@ -280,7 +303,7 @@ func TestHandover(t *testing.T) {
 			parallel(open, open, func(i int) {
 				r, err := bridges[i].call(t.Context(), "after")
 				if err != nil || r.Status != contract.StatusSucceeded {
-					t.Errorf("turn %d: %+v %v", i, r, err)
+					t.Errorf("turn %d: %s %v", i, told(r), err)
 					return
 				}
 				took[i] = time.Since(began)

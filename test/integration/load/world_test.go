@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -56,6 +57,15 @@ func newWorld(t *testing.T, name string, files *httptest.Server) *world {
 	}})
 	w.grant("run", "sharedos.execution", []v1alpha1.PathSegment{"agent", "bot"}, "invoke", nil)
 	w.grant("list", "files", []v1alpha1.PathSegment{"Work"}, "list", nil)
+	n := &v1alpha1.ToolNamespace{}
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := env.client.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: "files"}, n)
+		c := v1alpha1.FindCondition(n.Status.Conditions, v1alpha1.ToolNamespaceReady)
+		return c != nil && c.Status == metav1.ConditionTrue, err
+	})
+	if err != nil {
+		t.Fatalf("the files are not served: %+v", n.Status.Conditions)
+	}
 	return w
 }
 
