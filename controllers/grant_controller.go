@@ -57,7 +57,7 @@ func (r *GrantReconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func partiesOfGrant(o client.Object) []string {
-	g := o.(*v1alpha1.Grant) //nolint:forcetypeassert // what is indexed
+	g := o.(*v1alpha1.Grant) //nolint:errcheck,forcetypeassert // what is indexed
 	out := []string{string(g.Spec.Issuer), string(g.Spec.Subject)}
 	for i := range g.Spec.Capabilities {
 		if owner := string(g.Spec.Capabilities[i].Resource.Owner); owner != "" {
@@ -69,7 +69,7 @@ func partiesOfGrant(o client.Object) []string {
 }
 
 func ancestorsOf(o client.Object) []string {
-	g := o.(*v1alpha1.Grant) //nolint:forcetypeassert // what is indexed
+	g := o.(*v1alpha1.Grant) //nolint:errcheck,forcetypeassert // what is indexed
 	var out []string
 	if g.Spec.ParentGrant != "" {
 		out = append(out, string(g.Spec.ParentGrant))

@@ -35,12 +35,12 @@ func judgeToolNamespace(n *v1alpha1.ToolNamespace, look *sourceLook) error {
 	if errors.Is(look.fault, upstream.ErrTooManyTools) {
 		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
 		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonTooManyTools, look.fault.Error())
-		return nil
+		return nil //nolint:nilerr // a fault of the source is what the status is about
 	}
 	if look.fault != nil {
 		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionFalse, faultReason(look.fault), look.fault.Error())
 		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable, look.fault.Error())
-		return nil
+		return nil //nolint:nilerr // as above
 	}
 	condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
 	if look.conflict != "" {

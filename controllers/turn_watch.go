@@ -65,10 +65,10 @@ func indexTurns(indexer client.FieldIndexer) error {
 		values client.IndexerFunc
 	}{
 		{&v1alpha1.Turn{}, IndexExecution, func(o client.Object) []string {
-			return []string{o.(*v1alpha1.Turn).EffectiveExecutionID()} //nolint:forcetypeassert // what is indexed
+			return []string{o.(*v1alpha1.Turn).EffectiveExecutionID()} //nolint:errcheck,forcetypeassert // what is indexed
 		}},
 		{&v1alpha1.Turn{}, indexPending, func(o client.Object) []string {
-			t := o.(*v1alpha1.Turn) //nolint:forcetypeassert // what is indexed
+			t := o.(*v1alpha1.Turn) //nolint:errcheck,forcetypeassert // what is indexed
 			return mark(t.Status.Admission == nil && !t.IsFinished())
 		}},
 		{&corev1.Pod{}, indexTurn, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelTurn]} }},

@@ -92,5 +92,5 @@ func scratch() (dir string, remove func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("make a private folder: %w", err)
 	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil //nolint:errcheck // the system clears what is left
+	return dir, func() { _ = os.RemoveAll(dir) }, nil // the system clears what is left
 }

@@ -121,7 +121,7 @@ func (p *process) execute(ctx context.Context, c connection) bridge.Outcome {
 	if err := cmd.Start(); err != nil {
 		return notStarted(err)
 	}
-	_ = cmd.Wait() //nolint:errcheck // the exit code says it
+	_ = cmd.Wait() // the exit code says it
 	sweep(cmd)
 	return bridge.Outcome{Started: true, ExitCode: exitCode(cmd), Output: out.kept, OutputSize: out.size}
 }

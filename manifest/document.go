@@ -46,7 +46,7 @@ func (d *Document) at(path []string) Position {
 
 // child returns the node that names the member, and the member.
 func child(node *yaml.Node, token string) (key, value *yaml.Node) {
-	switch node.Kind {
+	switch node.Kind { //nolint:exhaustive // the others hold nothing
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			if node.Content[i].Value == token {

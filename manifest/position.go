@@ -22,7 +22,7 @@ func (p Position) String() string {
 }
 
 // Fault is one thing that is wrong with a file.
-type Fault struct {
+type Fault struct { //nolint:errname // what a reader of a folder calls it
 	Position
 	Message string
 }
@@ -32,7 +32,7 @@ func (f Fault) Error() string { return f.Position.String() + ": " + f.Message }
 
 // Faults are everything that is wrong, in the order of the files. As an error they
 // read one a line.
-type Faults []Fault
+type Faults []Fault //nolint:errname // as Fault
 
 // Error implements error.
 func (f Faults) Error() string {

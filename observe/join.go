@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -19,8 +20,8 @@ func (j joined) Start(ctx context.Context, span kernel.Span) (context.Context, f
 		ctx, ends[i] = o.Start(ctx, span)
 	}
 	return ctx, func(status contract.Status, code string) {
-		for i := len(ends) - 1; i >= 0; i-- {
-			ends[i](status, code)
+		for _, end := range slices.Backward(ends) {
+			end(status, code)
 		}
 	}
 }

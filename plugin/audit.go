@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ elsewhere and give it with --hash to notice that.`,
 			if err != nil {
 				return err
 			}
-			err = o.print(e.streams.Out, answer, func(w io.Writer) error { return answer.write(w) })
+			err = o.print(e.streams.Out, answer, answer.write)
 			if err == nil && !answer.Intact {
 				err = no()
 			}
@@ -206,12 +207,7 @@ func (q *query) matches(e *audit.Event, since, until *contract.Timestamp) bool {
 }
 
 func oneOf(list []string, value string) bool {
-	for _, entry := range list {
-		if entry == value {
-			return true
-		}
-	}
-	return len(list) == 0
+	return len(list) == 0 || slices.Contains(list, value)
 }
 
 func (q *query) table(w io.Writer, found []durable.Entry) error {

@@ -37,10 +37,10 @@ func (p *patient) objects(ctx context.Context) {
 		}
 		healthy++
 	}
-	any := func(string) bool { return true }
+	every := func(string) bool { return true }
 	ready := []v1alpha1.ConditionType{"Ready"}
 	for i := range principals.Items {
-		judge("Principal", &principals.Items[i], principals.Items[i].Status.Conditions, ready, any)
+		judge("Principal", &principals.Items[i], principals.Items[i].Status.Conditions, ready, every)
 	}
 	for i := range grants.Items {
 		// A Grant that is over, or not begun, is in order.
@@ -55,11 +55,11 @@ func (p *patient) objects(ctx context.Context) {
 	}
 	for i := range namespaces.Items {
 		if n := &namespaces.Items[i]; n.Spec.Enabled {
-			judge("ToolNamespace", n, n.Status.Conditions, ready, any)
+			judge("ToolNamespace", n, n.Status.Conditions, ready, every)
 		}
 	}
 	for i := range harnesses.Items {
-		judge("Harness", &harnesses.Items[i], harnesses.Items[i].Status.Conditions, ready, any)
+		judge("Harness", &harnesses.Items[i], harnesses.Items[i].Status.Conditions, ready, every)
 	}
 	p.ok("objects of "+p.namespace, "%s", fmt.Sprintf("%d are in order", healthy))
 }

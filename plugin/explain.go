@@ -101,7 +101,7 @@ func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 	story := turnStory{
 		Turn: namespace + "/" + turn.Name, State: string(turn.State()), Outcome: string(turn.Status.Outcome), Entries: n.tell(),
 	}
-	return x.output.print(x.env.streams.Out, story, func(w io.Writer) error { return story.write(w) })
+	return x.output.print(x.env.streams.Out, story, story.write)
 }
 
 // narrator knows everything about one Turn.
@@ -132,7 +132,7 @@ func (n *narrator) gather(ctx context.Context, c client.Reader, logs []string) e
 	// What the tools need, as they are now. Without the right to list it is left out.
 	taken, err := snapshot.Take(ctx, c, n.turn.Namespace)
 	if err != nil {
-		return nil //nolint:nilerr // a courtesy
+		return nil // a courtesy
 	}
 	return n.readTools(ctx, taken)
 }

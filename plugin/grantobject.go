@@ -60,7 +60,8 @@ func capabilityObject(c *contract.Capability, d *translate.Directory) (v1alpha1.
 		Resource: v1alpha1.CapabilityResource{Namespace: v1alpha1.Identifier(c.Resource.Namespace), Path: []v1alpha1.PathSegment{}},
 		Scope:    v1alpha1.Scope(c.Scope),
 	}
-	shown := []string{c.Resource.Namespace}
+	shown := make([]string, 0, 1+len(c.Resource.Path)+len(c.Actions))
+	shown = append(shown, c.Resource.Namespace)
 	for _, segment := range c.Resource.Path {
 		shown = append(shown, segment)
 		out.Resource.Path = append(out.Resource.Path, v1alpha1.PathSegment(segment))

@@ -22,26 +22,26 @@ const policies = "../examples/policies"
 func now() time.Time { return time.Date(2026, 9, 15, 12, 0, 0, 0, time.UTC) }
 
 // cases writes a file of cases beside the example policies.
-func cases(t testing.TB, text string) []string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "more_test.yaml")
+func cases(tb testing.TB, text string) []string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "more_test.yaml")
 	head := "apiVersion: sharedos.dev/v1alpha1\nkind: AuthorizationTest\nmetadata: {name: more}\nspec:\n  cases:\n"
 	if err := os.WriteFile(path, []byte(head+text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return []string{policies, path}
 }
 
-func run(t testing.TB, paths []string, opts policytest.Options) *policytest.Report {
-	t.Helper()
+func run(tb testing.TB, paths []string, opts policytest.Options) *policytest.Report {
+	tb.Helper()
 	plan, err := policytest.Load(paths, "team-atlas", now())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	opts.Now = now()
-	report, err := plan.Run(t.Context(), opts)
+	report, err := plan.Run(tb.Context(), opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return report
 }
@@ -135,10 +135,11 @@ func TestCoverageNamesWhatNoCaseAsks(t *testing.T) {
 		}
 	}
 	// A case that is denied exercises nothing, and one Grant behind another is exercised.
-	paths := append(cases(t, `
+	given := cases(t, `
     - {name: a, principal: alice-assistant, action: read, resource: "files:Work/atlas/x", expect: allowed}
     - {name: b, principal: researcher, action: list, resource: "files:Work/atlas", expect: denied}
-`)[1:], dir)
+`)
+	paths := []string{given[1], dir}
 	report := run(t, paths, policytest.Options{Coverage: true})
 	got := []string{}
 	for _, u := range report.Coverage.Uncovered {

@@ -44,7 +44,7 @@ func (d described) Tools(_ context.Context, ac contract.AccessContext) ([]kernel
 
 // declared is a tool of an MCP server, as far as its declaration says.
 func declared(n *v1alpha1.ToolNamespace, t *v1alpha1.ToolDeclaration) kernel.Tool {
-	ceiling := contract.Path{}
+	ceiling := make(contract.Path, 0, len(t.Requirement.Resource.Ceiling))
 	for _, segment := range t.Requirement.Resource.Ceiling {
 		ceiling = append(ceiling, string(segment))
 	}

@@ -43,7 +43,8 @@ func connect(ctx context.Context, c connection, stderr io.Writer) (*agent, error
 // close ends the session; a bridge whose turn is over no longer answers.
 func (a *agent) close() { _ = a.session.Close() }
 
-// do lists the tools, sleeps if asked to, and makes the calls one after the other.
+// do lists the tools, sleeps if asked to, and makes the calls one after the other,
+// pausing between them if asked to.
 func (a *agent) do(ctx context.Context, job task, r *report) error {
 	list, err := a.session.ListTools(ctx, nil)
 	if err != nil {
@@ -57,7 +58,12 @@ func (a *agent) do(ctx context.Context, job task, r *report) error {
 	if err := sleep(ctx, job.SleepSeconds); err != nil {
 		return err
 	}
-	for _, c := range job.Calls {
+	for i, c := range job.Calls {
+		if i > 0 {
+			if err := sleep(ctx, job.PauseSeconds); err != nil {
+				return err
+			}
+		}
 		answer, err := a.call(ctx, c)
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func serve(ctx context.Context, getenv func(string) string, out io.Writer) error
 	err := s.ListenAndServe()
 	if ctx.Err() != nil {
 		<-stopped
-		return nil
+		return nil //nolint:nilerr // closed because it was to end
 	}
 	return fmt.Errorf("serve: %w", err)
 }

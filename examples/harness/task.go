@@ -10,10 +10,14 @@ import (
 
 // task is what a message asks for.
 type task struct {
-	Calls        []call   `json:"calls"`
-	SleepSeconds float64  `json:"sleepSeconds"`
-	ExitCode     int      `json:"exitCode"`
-	Probe        []string `json:"probe"`
+	Calls        []call  `json:"calls"`
+	SleepSeconds float64 `json:"sleepSeconds"`
+	// PauseSeconds lie between two calls.
+	PauseSeconds float64 `json:"pauseSeconds"`
+	// IgnoreTerm makes the program outlive SIGTERM, as badly made agents do.
+	IgnoreTerm bool     `json:"ignoreTerm"`
+	ExitCode   int      `json:"exitCode"`
+	Probe      []string `json:"probe"`
 }
 
 // call is one tools/call.
@@ -83,8 +87,8 @@ func decodeTask(raw []byte) (task, error) {
 	if err := decoder.Decode(&t); err != nil {
 		return task{}, fmt.Errorf("read task: %w", err)
 	}
-	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 {
-		return task{}, errors.New("read task: exitCode must be 0 to 255 and sleepSeconds not negative")
+	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 || t.PauseSeconds < 0 {
+		return task{}, errors.New("read task: exitCode must be 0 to 255, sleepSeconds and pauseSeconds not negative")
 	}
 	return t, nil
 }

@@ -116,7 +116,7 @@ func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, err
 func TestAnErrorsTextStaysOut(t *testing.T) {
 	tracer, exporter := start(t)
 	r := httptest.NewRequest(http.MethodGet, "http://host/", nil)
-	response, err := tracer.Transport(broken{}).RoundTrip(r)
+	response, err := tracer.Transport(broken{}).RoundTrip(r) //nolint:bodyclose // there is none
 	if !errors.Is(err, errSecret) || response != nil {
 		t.Errorf("error %v", err)
 	}

@@ -37,6 +37,7 @@ func testMain(m *testing.M) int {
 var worlds = []string{
 	"allowed", "unexecuted", "revoked", "exitcode", "deleted", "cancelled", "escalated", "probed", "second", "stolen", "restarted",
 	"http", "brokered",
+	"killed", "handover", "rolled",
 }
 
 // values are the chart's, with the files of the worlds.

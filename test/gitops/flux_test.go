@@ -13,7 +13,7 @@ import (
 // read reads a file strictly.
 func read(t *testing.T, name string, into any) {
 	t.Helper()
-	raw, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func BenchmarkBrokered(b *testing.B) {
 					b.Fatal(err)
 				}
 				middle := time.Now()
-				result, err := in.Bridge.Invoke(b.Context(), mcp.Invocation{CallID: "c" + strconv.Itoa(i), Tool: "peer.noop", Arguments: contract.Object(args)})
+				result, err := in.Bridge.Invoke(b.Context(), mcp.Invocation{CallID: "c" + strconv.Itoa(i), Tool: "peer.noop", Arguments: args})
 				if err != nil || result.Status != contract.StatusSucceeded {
 					b.Fatal(result, err)
 				}

@@ -57,7 +57,7 @@ func brokered(t *testing.T, url string, witness officialMCP.Transport, granted [
 	theirs, pins := offered(t, witness), map[string]v1alpha1.Digest{}
 	for _, s := range first.Statuses {
 		pins[string(s.Upstream)] = s.SchemaDigest
-		want, err := canonical.Hash(contract.Object(theirs[string(s.Upstream)]))
+		want, err := canonical.Hash(theirs[string(s.Upstream)])
 		if err != nil || string(s.SchemaDigest) != want {
 			t.Errorf("%s: digest %s (%s), and the schema that another client sees has %s (%v)", s.Upstream, s.SchemaDigest, s.Message, want, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 )
@@ -40,13 +39,13 @@ func TestAnotherPolicyWidensEgress(t *testing.T) {
 	}}
 	w.create(dns)
 	w.turn("t")
-	turn := w.until("t", hasPod)
+	w.until("t", hasPod)
 	open := &networkingv1.NetworkPolicy{ObjectMeta: w.meta("open"), Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: all, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 		Egress: []networkingv1.NetworkPolicyEgressRule{{}},
 	}}
 	w.create(open)
-	turn = w.until("t", has(v1alpha1.TurnConditionEgressWidened, v1alpha1.TurnReasonOtherPolicies, "open"))
+	turn := w.until("t", has(v1alpha1.TurnConditionEgressWidened, v1alpha1.TurnReasonOtherPolicies, "open"))
 	if c := v1alpha1.FindCondition(turn.Status.Conditions, v1alpha1.TurnConditionEgressWidened); strings.Contains(c.Message, "dns") {
 		t.Errorf("a policy that allows no more than ours is named: %s", c.Message)
 	}

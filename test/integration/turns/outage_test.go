@@ -37,7 +37,7 @@ func underLoad(t *testing.T, name string, turns int, happens func()) {
 				if n == 0 {
 					begun <- struct{}{}
 				}
-				time.Sleep(10 * time.Millisecond) // as an agent that thinks
+				time.Sleep(10 * time.Millisecond) //nolint:forbidigo // as an agent that thinks
 			}
 			// The report waits until it is stored.
 			if err := s.Outcome(context.Background(), done("ok")); err != nil {

@@ -20,7 +20,7 @@ import (
 type processes struct{ restarted *exec.Cmd }
 
 // child finds the child process of this one that runs the program.
-func (processes) child(program string) (pid int, args []string, err error) {
+func (*processes) child(program string) (pid int, args []string, err error) {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return 0, nil, err
@@ -50,12 +50,12 @@ func (processes) child(program string) (pid int, args []string, err error) {
 }
 
 // pause stops a program for a while, as a disk that does not answer would.
-func (p processes) pause(t *testing.T, program string, d time.Duration) {
+func (p *processes) pause(t *testing.T, program string, d time.Duration) {
 	t.Helper()
 	pid, _, err := p.child(program)
 	must(t, err)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // the outage itself
 	must(t, syscall.Kill(pid, syscall.SIGCONT))
 }
 
@@ -64,7 +64,7 @@ func (p *processes) restart(t *testing.T) {
 	t.Helper()
 	pid, args, err := p.child("kube-apiserver")
 	must(t, err)
-	again := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // what was running before; it ends with the tests
+	again := exec.Command(args[0], args[1:]...) //nolint:noctx // what was running before; it ends with the tests
 	must(t, syscall.Kill(pid, syscall.SIGKILL))
 	gone := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		_, _, err := p.child("kube-apiserver")

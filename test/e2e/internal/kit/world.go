@@ -103,14 +103,17 @@ func (w *World) PodSpec() corev1.PodSpec {
 
 // Grant gives the agent some actions on a path and below.
 func (w *World) Grant(ctx context.Context, name, plane string, path []string, actions ...string) error {
-	grant := &v1alpha1.Grant{ObjectMeta: w.meta(name), Spec: v1alpha1.GrantSpec{
+	return w.Cluster.Client.Create(ctx, w.grant(name, plane, path, actions...))
+}
+
+func (w *World) grant(name, plane string, path []string, actions ...string) *v1alpha1.Grant {
+	return &v1alpha1.Grant{ObjectMeta: w.meta(name), Spec: v1alpha1.GrantSpec{
 		Issuer: Human, Subject: Agent,
 		Capabilities: []v1alpha1.Capability{{
 			Resource: v1alpha1.CapabilityResource{Namespace: v1alpha1.Identifier(plane), Path: segments(path)},
 			Actions:  actionsOf(actions), Scope: v1alpha1.ScopeDescendants,
 		}},
 	}}
-	return w.Cluster.Client.Create(ctx, grant)
 }
 
 // GrantRun lets the agent run turns.
@@ -149,6 +152,8 @@ func Read(path ...string) Call {
 type Script struct {
 	Calls        []Call   `json:"calls"`
 	SleepSeconds float64  `json:"sleepSeconds,omitempty"`
+	PauseSeconds float64  `json:"pauseSeconds,omitempty"`
+	IgnoreTerm   bool     `json:"ignoreTerm,omitempty"`
 	ExitCode     int      `json:"exitCode,omitempty"`
 	Probe        []string `json:"probe,omitempty"`
 }

@@ -74,7 +74,7 @@ func read(root, path string) ([]Block, error) {
 	return scan(name, bufio.NewScanner(file))
 }
 
-func scan(name string, lines *bufio.Scanner) ([]Block, error) {
+func scan(name string, lines *bufio.Scanner) ([]Block, error) { //nolint:gocyclo // a line at a time, each kind of line once
 	var out []Block
 	var open *Block // the block we are in
 	var fence, language, reason string
