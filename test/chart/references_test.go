@@ -2,6 +2,7 @@ package chart
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,7 +107,7 @@ func selected(t *testing.T, all objects, selector *metav1.LabelSelector) []strin
 func checkServiceSelectsPods(t *testing.T, all objects, service *corev1.Service) {
 	t.Helper()
 	owner := "sharedos-manager"
-	if service.Name == "sharedos-files-provider" {
+	if strings.HasSuffix(service.Name, "-provider") {
 		owner = service.Name
 	}
 	if service.Spec.Selector != nil {
