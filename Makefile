@@ -64,7 +64,7 @@ build: ## Build the programs into bin/.
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
 
 .PHONY: images
 images: ## Build the images into dist/images, without a container engine.

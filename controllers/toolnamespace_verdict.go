@@ -35,7 +35,7 @@ func judgeToolNamespace(n *v1alpha1.ToolNamespace, look *sourceLook) error {
 	if errors.Is(look.fault, upstream.ErrTooManyTools) {
 		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
 		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonTooManyTools, look.fault.Error())
-		return nil //nolint:nilerr // a fault of the source is what the status is about
+		return nil
 	}
 	if look.fault != nil {
 		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionFalse, faultReason(look.fault), look.fault.Error())

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -124,9 +125,13 @@ func options(t *testing.T, role string) localrun.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := t.TempDir()
+	if err := os.CopyFS(filepath.Join(files, "Work"), os.DirFS(filepath.Join(policies, "files", "Work"))); err != nil {
+		t.Fatal(err)
+	}
 	return localrun.Options{
 		Paths: []string{policies}, Namespace: "team-atlas", Principal: "alice-assistant", Message: "When does Atlas ship?",
-		Command: []string{self, "$(SHAREDOS_TURN)"}, Files: filepath.Join(policies, "files"), ReadOnly: true, Env: append(os.Environ(), envRole+"="+role),
+		Command: []string{self, "$(SHAREDOS_TURN)"}, Files: files, ReadOnly: true, Env: append(os.Environ(), envRole+"="+role),
 	}
 }
 
@@ -157,7 +162,7 @@ func TestRun(t *testing.T) {
 	if !ended {
 		t.Error("the ending is not in the audit record")
 	}
-	if entries, err := os.ReadDir(filepath.Join(policies, "files")); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(o.Files); err != nil || len(entries) != 1 {
 		t.Errorf("something was left in the served folder: %v %v", entries, err)
 	}
 }
@@ -214,8 +219,12 @@ func TestCancelEndsTheGroup(t *testing.T) {
 				t.Fatal(err)
 			}
 			for pid := range strings.FieldsSeq(string(data)) {
-				if alive(t, pid) {
-					t.Errorf("process %s is still there", pid)
+				// A killed process may take a moment to be gone.
+				for end := time.Now().Add(5 * time.Second); alive(t, pid); runtime.Gosched() {
+					if time.Now().After(end) {
+						t.Errorf("process %s is still there", pid)
+						break
+					}
 				}
 			}
 		})

@@ -64,7 +64,7 @@ func (p *processes) restart(t *testing.T) {
 	t.Helper()
 	pid, args, err := p.child("kube-apiserver")
 	must(t, err)
-	again := exec.Command(args[0], args[1:]...) //nolint:noctx // what was running before; it ends with the tests
+	again := exec.Command(args[0], args[1:]...) // what was running before; it ends with the tests
 	must(t, syscall.Kill(pid, syscall.SIGKILL))
 	gone := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		_, _, err := p.child("kube-apiserver")
