@@ -25,6 +25,9 @@ const (
 	MaxReviewAge = 30 * time.Second
 	// MaxReviews is how many reviews are remembered; the oldest goes first.
 	MaxReviews = 4096
+	// maxAsking is how many reviews may be under way at once: a flood of made-up
+	// tokens must not become one of questions to the API server.
+	maxAsking = 16
 	// reviewTimeout bounds one question to the API server, which several callers may
 	// be waiting for.
 	reviewTimeout = 10 * time.Second
@@ -44,6 +47,7 @@ type Tokens struct {
 	reviews TokenReviews
 	clock   func() time.Time
 	flight  singleflight.Group
+	asking  chan struct{}
 
 	mu    sync.Mutex
 	known map[digest]*list.Element
@@ -61,7 +65,7 @@ type reviewed struct {
 
 // NewTokens returns Tokens over the TokenReview API.
 func NewTokens(reviews TokenReviews, clock func() time.Time) *Tokens {
-	return &Tokens{reviews: reviews, clock: clock, known: map[digest]*list.Element{}, order: list.New()}
+	return &Tokens{reviews: reviews, clock: clock, known: map[digest]*list.Element{}, order: list.New(), asking: make(chan struct{}, maxAsking)}
 }
 
 // User returns the user that the token authenticates for the audience "sharedos".
@@ -81,6 +85,12 @@ func (t *Tokens) User(ctx context.Context, token string) (authenticationv1.UserI
 	answer := t.flight.DoChan(string(key[:]), func() (any, error) {
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
+		select {
+		case t.asking <- struct{}{}:
+			defer func() { <-t.asking }()
+		case <-asking.Done():
+			return authenticationv1.UserInfo{}, fmt.Errorf("wait to review a token: %w", context.Cause(asking))
+		}
 		user, err := t.review(asking, token)
 		if err == nil {
 			t.remember(key, user, expiry)

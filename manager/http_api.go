@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,12 +123,17 @@ func (q questions) ListToolNamespaces(ctx context.Context, ac contract.AccessCon
 	return q.asked.ListToolNamespaces(ctx, ac)
 }
 
-// beside serves the bridges' protocol and the HTTP API on one listener. Nothing may
-// come between the latter and the path as it was sent.
+// beside serves the bridges' protocol and the HTTP API on one listener. Exactly the
+// protocol's own requests are the bridges'; nothing may come between the API and the
+// path as it was sent.
 func beside(bridges, api http.Handler) http.Handler {
-	prefix := strings.TrimSuffix(bridge.PathAttach, "attach")
+	methods := map[string]string{
+		bridge.PathAttach: http.MethodPost, bridge.PathCatalog: http.MethodGet, bridge.PathInvoke: http.MethodPost,
+		bridge.PathOutcome: http.MethodPost, bridge.PathSession: http.MethodGet,
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, prefix) {
+		// Everything else asks who it is first, and is told nothing of these.
+		if method, ok := methods[r.URL.Path]; ok && r.URL.RawPath == "" && r.Method == method {
 			bridges.ServeHTTP(w, r)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,8 +85,7 @@ func (t *Transport) Send(ctx context.Context, ac contract.AccessContext, m contr
 // again answers for a message whose id has a Turn: it is the same message, or another
 // one that took its id.
 func (t *Transport) again(m *contract.MessageEnvelope, want, is *v1alpha1.Turn) (contract.MessageDeliveryResult, error) {
-	if want.Spec.Principal != is.Spec.Principal || want.Spec.Message.From != is.Spec.Message.From ||
-		want.Spec.Message.Payload != is.Spec.Message.Payload || want.Spec.Message.TraceID != is.Spec.Message.TraceID {
+	if want.Spec.Principal != is.Spec.Principal || want.Spec.Purpose != is.Spec.Purpose || !equality.Semantic.DeepEqual(want.Spec.Message, is.Spec.Message) {
 		return t.undelivered(m, &refusal{contract.StatusDenied, contract.CodeInvalidRequest, "id: another message has it; choose another"}), nil
 	}
 	return t.accepted(m, is)
