@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,12 +45,23 @@ func TestAMessageBecomesATurn(t *testing.T) {
 		t.Errorf("the Turn is %+v", s)
 	}
 	w.until("spec.principal", "helper", hasPod) // it runs
-	other := envelope("message-1", "bot", "helper")
-	other.Payload = contract.Value(`"another"`)
-	a := o.post(t, "/v1/messages", mine, encode(other))
-	if receipt := decode[contract.MessageDeliveryResult](t, a); a.status != http.StatusOK || receipt.Status != contract.DeliveryDenied ||
-		receipt.Error.Code != contract.CodeInvalidRequest {
-		t.Errorf("another message of the id: %d %s", a.status, a.body)
+	for name, change := range map[string]func(*contract.MessageEnvelope){
+		"payload": func(m *contract.MessageEnvelope) { m.Payload = contract.Value(`"another"`) },
+		"replyTo": func(m *contract.MessageEnvelope) { m.ReplyTo = "message-0" },
+		"createdAt": func(m *contract.MessageEnvelope) {
+			m.CreatedAt = contract.At(m.CreatedAt.Add(time.Second))
+		},
+		"provenance": func(m *contract.MessageEnvelope) {
+			m.Provenance = &contract.Provenance{Source: "elsewhere", ParentIDs: []string{}}
+		},
+	} {
+		other := envelope("message-1", "bot", "helper")
+		change(&other)
+		a := o.post(t, "/v1/messages", mine, encode(other))
+		if receipt := decode[contract.MessageDeliveryResult](t, a); a.status != http.StatusOK || receipt.Status != contract.DeliveryDenied ||
+			receipt.Error.Code != contract.CodeInvalidRequest {
+			t.Errorf("another %s under the same id: %d %s", name, a.status, a.body)
+		}
 	}
 	if found := w.messages(); len(found) != 1 {
 		t.Errorf("%d Turns", len(found))
