@@ -67,18 +67,11 @@ func (c *console) ask(t *v1alpha1.Turn) *ask {
 
 // escalations is the page of what agents asked people for.
 func (c *console) escalations(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx)
+	all, names, err := c.selection(ctx, r)
 	if err != nil {
 		return view{}, err
 	}
-	principals, err := c.reads.principals(ctx, "")
-	if err != nil {
-		return view{}, err
-	}
-	body := escalationsBody{Query: r.query, Worlds: worlds(principals, all)}
-	if r.World != "" && !slices.Contains(body.Worlds, r.World) {
-		return view{}, noWorld()
-	}
+	body := escalationsBody{Query: r.query, Worlds: names}
 	judge := c.newJudge()
 	var waiting []ask
 	for _, t := range all {

@@ -94,17 +94,11 @@ func (j *judge) context(ctx context.Context, world, principal, purpose string) (
 	if err != nil {
 		return contract.AccessContext{}, &standing{err.Error()}
 	}
-	if purpose, err = identity.Purpose(v1alpha1.Purpose(purpose)); err != nil {
-		return contract.AccessContext{}, &standing{err.Error()}
-	}
-	enabled, err := translate.EnabledToolNamespaces(w.namespaces, identity.Principal)
+	ac, err := identity.Context(v1alpha1.Purpose(purpose), w.namespaces, j.c.opts.NewID(), j.c.opts.Clock())
 	if err != nil {
 		return contract.AccessContext{}, &standing{err.Error()}
 	}
-	return contract.AccessContext{
-		NamespaceID: world, Actor: identity.Actor, Authority: identity.Authority, Owner: identity.Owner, Purpose: purpose,
-		TraceID: j.c.opts.NewID(), EnabledToolNamespaces: enabled, Now: contract.At(j.c.opts.Clock()),
-	}, nil
+	return ac, nil
 }
 
 // turn is the authority of a context, loaded.

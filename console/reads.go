@@ -108,6 +108,23 @@ func (r reads) toolNamespaces(ctx context.Context, world string) ([]v1alpha1.Too
 	return list.Items, err
 }
 
+// selection is what the pages of many Turns begin with: all of them, and the worlds
+// there are. A world that is asked for must be one of those.
+func (c *console) selection(ctx context.Context, r request) (turns []*v1alpha1.Turn, names []string, err error) {
+	if turns, err = c.reads.turns(ctx); err != nil {
+		return nil, nil, err
+	}
+	principals, err := c.reads.principals(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	names = worlds(principals, turns)
+	if r.World != "" && !slices.Contains(names, r.World) {
+		return nil, nil, noWorld()
+	}
+	return turns, names, nil
+}
+
 // worlds are the namespaces in which somebody exists or something ran.
 func worlds(principals []v1alpha1.Principal, turns []*v1alpha1.Turn) []string {
 	seen := map[string]bool{}

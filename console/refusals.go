@@ -179,18 +179,11 @@ func (b refusalsBody) TurnsCount() int64 { return int64(b.Turns) }
 
 // refusals is the page of what was refused when, and why.
 func (c *console) refusals(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx)
+	all, names, err := c.selection(ctx, r)
 	if err != nil {
 		return view{}, err
 	}
-	principals, err := c.reads.principals(ctx, "")
-	if err != nil {
-		return view{}, err
-	}
-	body := refusalsBody{Query: r.query, Worlds: worlds(principals, all)}
-	if r.World != "" && !slices.Contains(body.Worlds, r.World) {
-		return view{}, noWorld()
-	}
+	body := refusalsBody{Query: r.query, Worlds: names}
 	now := c.opts.Clock()
 	count := newCounter(now, r.Hours)
 	for _, t := range all {

@@ -53,20 +53,13 @@ type turnsBody struct {
 
 // turns is the page of all Turns, newest first, filtered and cut into pages.
 func (c *console) turns(ctx context.Context, r request) (view, error) {
-	all, err := c.reads.turns(ctx)
+	all, names, err := c.selection(ctx, r)
 	if err != nil {
 		return view{}, err
 	}
-	principals, err := c.reads.principals(ctx, "")
-	if err != nil {
-		return view{}, err
-	}
-	body := turnsBody{Query: r.query, Worlds: worlds(principals, all), States: states}
-	if r.World != "" && !slices.Contains(body.Worlds, r.World) {
-		return view{}, noWorld()
-	}
-	matching, names := match(all, r.query)
-	body.Principals = names
+	body := turnsBody{Query: r.query, Worlds: names, States: states}
+	matching, principals := match(all, r.query)
+	body.Principals = principals
 	shown, pager, err := paged(matching, r.query, "/turns")
 	if err != nil {
 		return view{}, err

@@ -72,14 +72,7 @@ func (r *Resolver) ResolveContext(req *http.Request) (contract.AccessContext, er
 	if err := r.Reader.List(ctx, &namespaces, client.InNamespace(world), client.UnsafeDisableDeepCopy); err != nil {
 		return contract.AccessContext{}, fmt.Errorf("list tool namespaces: %w", err)
 	}
-	enabled, err := translate.EnabledToolNamespaces(namespaces.Items, who.Principal)
-	if err != nil {
-		return contract.AccessContext{}, err
-	}
-	return contract.AccessContext{
-		NamespaceID: world, Actor: who.Actor, Authority: who.Authority, Owner: who.Owner, Purpose: purpose,
-		EnabledToolNamespaces: enabled, Now: contract.At(r.Clock().UTC()),
-	}, nil
+	return who.Context(v1alpha1.Purpose(purpose), namespaces.Items, "", r.Clock())
 }
 
 func (r *Resolver) authenticate(ctx context.Context, h http.Header) (authenticationv1.UserInfo, error) {

@@ -22,19 +22,24 @@ type RBAC struct{ Reviews AccessReviews }
 
 // MayUse implements [Authorizer].
 func (a RBAC) MayUse(ctx context.Context, user authenticationv1.UserInfo, namespace, principal string) (bool, error) {
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
+	spec := SubjectOf(&user)
+	spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: v1alpha1.VerbUse, Group: v1alpha1.GroupVersion.Group,
+		Version: v1alpha1.GroupVersion.Version, Resource: "principals", Name: principal,
 	}
-	review, err := a.Reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: v1alpha1.VerbUse, Group: v1alpha1.GroupVersion.Group,
-			Version: v1alpha1.GroupVersion.Version, Resource: "principals", Name: principal,
-		},
-	}}, metav1.CreateOptions{})
+	review, err := a.Reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("review access: %w", err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
+}
+
+// SubjectOf is a SubjectAccessReview's subject: all that was authenticated of a user.
+// What is asked about is left to the caller.
+func SubjectOf(user *authenticationv1.UserInfo) authorizationv1.SubjectAccessReviewSpec {
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	return authorizationv1.SubjectAccessReviewSpec{User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra}
 }

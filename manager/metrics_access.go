@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sharedos-dev/operator/injection"
 )
 
 // maxMetricsReviews is how many scrapes may be under review at once; more are asked
@@ -64,16 +66,10 @@ func mayScrape(clientset kubernetes.Interface, r *http.Request, log logr.Logger)
 	if !who.Status.Authenticated {
 		return http.StatusUnauthorized
 	}
-	extra := make(map[string]authorizationv1.ExtraValue, len(who.Status.User.Extra))
-	for key, values := range who.Status.User.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	may, err := clientset.AuthorizationV1().SubjectAccessReviews().Create(r.Context(), &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: who.Status.User.Username, UID: who.Status.User.UID, Groups: who.Status.User.Groups, Extra: extra,
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: "get"},
-		},
-	}, metav1.CreateOptions{})
+	spec := injection.SubjectOf(&who.Status.User)
+	spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: "get"}
+	may, err := clientset.AuthorizationV1().SubjectAccessReviews().Create(r.Context(),
+		&authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		log.Error(err, "The right of a scrape cannot be reviewed")
 		return http.StatusServiceUnavailable

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,4 +41,18 @@ func (a *asking) context(e *env, i *snapshot.Inspector, namespace string) (contr
 		}
 	}
 	return i.Context(namespace, a.principal, a.purpose, at)
+}
+
+// resolve checks the output that is wanted, takes what the cluster has, and returns
+// what answers with the context it is asked in.
+func (a *asking) resolve(ctx context.Context, e *env, o *output) (*snapshot.Inspector, contract.AccessContext, error) {
+	if err := o.check(); err != nil {
+		return nil, contract.AccessContext{}, err
+	}
+	inspector, namespace, err := e.inspector(ctx)
+	if err != nil {
+		return nil, contract.AccessContext{}, err
+	}
+	ac, err := a.context(e, inspector, namespace)
+	return inspector, ac, err
 }

@@ -77,14 +77,7 @@ func (c *canI) run(cmd *cobra.Command, action, place string) error {
 	if err := need.Validate(); err != nil {
 		return usageError{err}
 	}
-	if err := c.output.check(); err != nil {
-		return err
-	}
-	inspector, namespace, err := c.env.inspector(cmd.Context())
-	if err != nil {
-		return err
-	}
-	ac, err := c.asking.context(c.env, inspector, namespace)
+	inspector, ac, err := c.asking.resolve(cmd.Context(), c.env, &c.output)
 	if err != nil {
 		return err
 	}

@@ -50,14 +50,7 @@ kubectl sharedos grants alice-assistant --at 2030-01-01T00:00:00Z`),
 }
 
 func runGrants(cmd *cobra.Command, e *env, a *asking, o *output) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	inspector, namespace, err := e.inspector(cmd.Context())
-	if err != nil {
-		return err
-	}
-	ac, err := a.context(e, inspector, namespace)
+	inspector, ac, err := a.resolve(cmd.Context(), e, o)
 	if err != nil {
 		return err
 	}

@@ -33,14 +33,7 @@ kubectl sharedos reach alice-assistant --purpose atlas-planning -o json`),
 }
 
 func runReach(cmd *cobra.Command, e *env, a *asking, o *output) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	inspector, namespace, err := e.inspector(cmd.Context())
-	if err != nil {
-		return err
-	}
-	ac, err := a.context(e, inspector, namespace)
+	inspector, ac, err := a.resolve(cmd.Context(), e, o)
 	if err != nil {
 		return err
 	}

@@ -66,18 +66,7 @@ func (i *Inspector) Context(namespace, principal, purpose string, at time.Time) 
 	if err != nil {
 		return contract.AccessContext{}, err
 	}
-	declared, err := id.Purpose(v1alpha1.Purpose(purpose))
-	if err != nil {
-		return contract.AccessContext{}, err
-	}
-	enabled, err := translate.EnabledToolNamespaces(i.snapshot.ToolNamespaces(namespace), id.Principal)
-	if err != nil {
-		return contract.AccessContext{}, err
-	}
-	return contract.AccessContext{
-		NamespaceID: namespace, Actor: id.Actor, Authority: id.Authority, Owner: id.Owner,
-		Purpose: declared, TraceID: "inspection", EnabledToolNamespaces: enabled, Now: contract.At(at),
-	}, nil
+	return id.Context(v1alpha1.Purpose(purpose), i.snapshot.ToolNamespaces(namespace), "inspection", at)
 }
 
 // Answer is a decision with what the host learns beside it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -87,6 +88,28 @@ func (d *Directory) Identity(name string) (Identity, error) {
 		}
 	}
 	return id, nil
+}
+
+// Context is what the Principal acts in at the instant: in its own world, for the
+// asked purpose (see [Identity.Purpose]), with those of the world's tool namespaces
+// that are on for it.
+func (id Identity) Context(asked v1alpha1.Purpose, namespaces []v1alpha1.ToolNamespace, trace string, at time.Time) (contract.AccessContext, error) {
+	purpose, err := id.Purpose(asked)
+	if err != nil {
+		return contract.AccessContext{}, err
+	}
+	enabled, err := EnabledToolNamespaces(namespaces, id.Principal)
+	if err != nil {
+		return contract.AccessContext{}, err
+	}
+	return id.context(id.Principal.Namespace, purpose, enabled, trace, at), nil
+}
+
+func (id Identity) context(world, purpose string, enabled []string, trace string, at time.Time) contract.AccessContext {
+	return contract.AccessContext{
+		NamespaceID: world, Actor: id.Actor, Authority: id.Authority, Owner: id.Owner,
+		Purpose: purpose, TraceID: trace, EnabledToolNamespaces: enabled, Now: contract.At(at.UTC()),
+	}
 }
 
 // Purpose chooses the purpose of a context: the asked one if the Principal may

@@ -35,12 +35,9 @@ func Request(t *v1alpha1.Turn, p Parties, at time.Time) (contract.ExecutionReque
 	if err != nil {
 		return contract.ExecutionRequest{}, err
 	}
+	ac := p.context(t.Namespace, p.Purpose, p.Enabled, trace, at)
 	return contract.ExecutionRequest{
-		Version: contract.Version, ExecutionID: executionID, Agent: p.Actor,
-		Context: &contract.AccessContext{
-			NamespaceID: t.Namespace, Actor: p.Actor, Authority: p.Authority, Owner: p.Owner,
-			Purpose: p.Purpose, TraceID: trace, EnabledToolNamespaces: p.Enabled, Now: contract.At(at.UTC()),
-		},
+		Version: contract.Version, ExecutionID: executionID, Agent: p.Actor, Context: &ac,
 		Message: message, Tools: requested(t.Spec.Tools), State: state, Options: &contract.ExecutionOptions{
 			MaxSteps: p.Options.MaxSteps, MaxToolCalls: p.Options.MaxToolCalls, TimeoutMs: p.Options.TimeoutMs,
 		},

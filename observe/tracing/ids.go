@@ -40,7 +40,8 @@ type fixedKey struct{}
 // generator makes random ids, except where the context fixes them.
 type generator struct{}
 
-// NewIDs implements the SDK's IDGenerator.
+// NewIDs implements the SDK's IDGenerator. It is asked for spans without a parent,
+// and only those are fixed.
 func (generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if f, ok := ctx.Value(fixedKey{}).(fixed); ok {
 		return f.trace, f.span
@@ -51,12 +52,7 @@ func (generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 }
 
 // NewSpanID implements the SDK's IDGenerator.
-func (generator) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	if f, ok := ctx.Value(fixedKey{}).(fixed); ok {
-		return f.span
-	}
-	return newSpanID()
-}
+func (generator) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return newSpanID() }
 
 func newSpanID() trace.SpanID {
 	var s trace.SpanID

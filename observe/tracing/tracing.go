@@ -79,17 +79,17 @@ func (t *Tracer) Start(ctx context.Context, span kernel.Span) (context.Context, 
 	if t == nil {
 		return ctx, func(contract.Status, string) {}
 	}
+	making := ctx
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = context.WithValue(ctx, fixedKey{}, fixed{TraceID(span.TraceID), newSpanID()})
+		making = context.WithValue(ctx, fixedKey{}, fixed{TraceID(span.TraceID), newSpanID()})
 	}
 	attributes := []attribute.KeyValue{attribute.String("sharedos.trace_id", span.TraceID)}
 	name := "kernel." + span.Name
 	if span.Tool != "" {
 		attributes = append(attributes, attribute.String("sharedos.tool", span.Tool))
 	}
-	ctx, s := t.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
-	ctx = context.WithValue(ctx, fixedKey{}, nil)
-	return ctx, func(status contract.Status, code string) {
+	_, s := t.tracer.Start(making, name, trace.WithAttributes(attributes...))
+	return trace.ContextWithSpan(ctx, s), func(status contract.Status, code string) {
 		s.SetAttributes(attribute.String("sharedos.status", string(status)))
 		if code != "" {
 			s.SetAttributes(attribute.String("sharedos.code", code))
