@@ -141,10 +141,11 @@ func (c *Connections) brokered(ctx context.Context, n *v1alpha1.ToolNamespace) (
 		return nil, fmt.Errorf("encode spec.source.mcp: %w", err)
 	}
 	sum := sha256.Sum256(raw)
+	fits := func(b *brokered) bool { return b != nil && b.uid == n.UID && b.source == sum }
 	c.mu.Lock()
 	old := c.brokers[name]
 	c.mu.Unlock()
-	if old != nil && old.uid == n.UID && old.source == sum {
+	if fits(old) {
 		return old, nil
 	}
 	fresh, err := c.newBrokered(ctx, n)
@@ -153,7 +154,8 @@ func (c *Connections) brokered(ctx context.Context, n *v1alpha1.ToolNamespace) (
 	}
 	fresh.uid, fresh.source = n.UID, sum
 	c.mu.Lock()
-	if now := c.brokers[name]; now != old { // somebody was faster
+	now := c.brokers[name]
+	if fits(now) { // somebody was faster
 		c.mu.Unlock()
 		fresh.client.Close()
 		return now, nil
@@ -163,8 +165,8 @@ func (c *Connections) brokered(ctx context.Context, n *v1alpha1.ToolNamespace) (
 	}
 	c.brokers[name] = fresh
 	c.mu.Unlock()
-	if old != nil {
-		old.client.Close()
+	if now != nil {
+		now.client.Close()
 	}
 	return fresh, nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -169,6 +170,41 @@ func TestASourceIsReplaced(t *testing.T) {
 	if again, err := connections.Broker(t.Context(), n); err != nil || len(again.Tools) != 1 {
 		t.Errorf("%v %v", again, err)
 	}
+}
+
+// TestASourceIsForgottenMeanwhile: an object that is deleted while it is being looked
+// at is answered about as it was, and nothing of it is kept when it is forgotten again.
+func TestASourceIsForgottenMeanwhile(t *testing.T) {
+	t.Parallel()
+	_, n, connections, reader := serveWiki(t)
+	n.Spec.Source.MCP.TLS = &v1alpha1.TLSConfig{CAFrom: &v1alpha1.CASource{SecretKeyRef: &v1alpha1.KeyReference{Name: "ca", Key: "ca.crt"}}}
+	if err := reader.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "ca"}, Data: map[string][]byte{"ca.crt": material(t).ProviderCA},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	name := types.NamespacedName{Namespace: "ns", Name: "wiki"}
+	if _, err := connections.Examine(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	n.UID = "u2"
+	connections.Reader = forgetting{Client: reader, forget: sync.OnceFunc(func() { connections.Forget(name) })}
+	found, err := connections.Examine(t.Context(), n)
+	if err != nil || len(found.Binding.Tools) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// forgetting has the object forgotten when something is read for it.
+type forgetting struct {
+	client.Client
+
+	forget func()
+}
+
+func (f forgetting) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	f.forget()
+	return f.Client.Get(ctx, key, o, options...)
 }
 
 func TestAddressesAreRefused(t *testing.T) {

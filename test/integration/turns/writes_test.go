@@ -152,6 +152,7 @@ func TestWritesOfCalls(t *testing.T) {
 	many := func(s *v1alpha1.TurnSpec) { s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(10000))} }
 	s := o.running(w, "unbounded", many)
 	w.until("unbounded", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateRunning })
+	writes.settle(t)
 	before := writes.total.Load()
 	began := time.Now()
 	for i := range calls {
