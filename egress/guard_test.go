@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/sharedos-dev/operator/egress"
@@ -25,15 +26,35 @@ var alone = []string{
 	"224.0.0.1", "239.255.255.250", "255.255.255.255", "240.0.0.1",
 }
 
+// dangerous are those that are refused wherever an address may stand for them.
+var dangerous = []string{"169.254.169.254", "169.254.0.1", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
+
 func TestSpecialAddressesAreRefusedInEveryForm(t *testing.T) {
 	t.Parallel()
 	var guard egress.Guard
 	forms := append([]string{
 		"::", "::1", "fe80::1", "fe80::1%eth0", "febf::1", "ff02::1", "fec0::1", "fd00:ec2::254", "fd20:ce::254", "100::1",
+		"fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1", "fd00:100::100:200",
+		"2001:db8:64::a9fe:a9fe", "2001:db8:64::6464:64c8", // by a translator of a network's own
 	}, alone...)
 	for _, text := range alone {
 		four := netip.MustParseAddr(text).As4()
 		for _, prefix := range []string{"::ffff:0.0.0.0", "::ffff:0:0.0.0.0", "64:ff9b::", "64:ff9b:1::", "::"} {
+			raw := netip.MustParseAddr(prefix).As16()
+			copy(raw[12:], four[:])
+			forms = append(forms, netip.AddrFrom16(raw).String())
+		}
+		for _, at := range [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}} {
+			if !netip.MustParseAddr(text).IsLoopback() && !slices.Contains(dangerous, text) {
+				continue
+			}
+			raw := netip.MustParseAddr("64:ff9b:1::").As16()
+			for i, b := range four {
+				raw[at[i]] = b
+			}
+			forms = append(forms, netip.AddrFrom16(raw).String())
+		}
+		for _, prefix := range []string{"2001:db8::5efe:0:0", "fd12::200:5efe:0:0"} {
 			raw := netip.MustParseAddr(prefix).As16()
 			copy(raw[12:], four[:])
 			forms = append(forms, netip.AddrFrom16(raw).String())
@@ -56,7 +77,7 @@ func TestSpecialAddressesAreRefusedInEveryForm(t *testing.T) {
 	if err := guard.Check(netip.Addr{}); err == nil {
 		t.Error("no address at all was allowed")
 	}
-	for _, text := range []string{"10.96.0.1", "192.168.1.1", "172.16.0.1", "140.82.112.3", "2606:50c0:8000::153", "fd12:3456::1", "64:ff9b::8c52:7003", "100.64.0.1", "::ffff:10.0.0.1"} {
+	for _, text := range []string{"10.96.0.1", "192.168.1.1", "172.16.0.1", "140.82.112.3", "2606:50c0:8000::153", "fd12:3456::1", "64:ff9b::8c52:7003", "2001:db8::5efe:8c52:7003", "64:ff9b:1::8c52:7003", "64:ff9b:1:fffe::8c52:7003", "fd00:42::43", "2001:db8::a9fe:1", "100.64.0.1", "::ffff:10.0.0.1"} {
 		if err := guard.Check(netip.MustParseAddr(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -1,23 +1,38 @@
 package egress
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
 
-// Networks by which an IPv6 address carries an IPv4 address that is reached in its
-// stead, with the place of the four bytes in it.
+// place is where the four bytes of an IPv4 address stand in an IPv6 address.
+type place [4]int
+
+// last is the usual one.
+var last = place{12, 13, 14, 15}
+
+// Networks by which an IPv6 address carries an IPv4 address that is reached in its stead.
 var translated = [...]struct {
 	prefix netip.Prefix
-	at     int
+	at     []place
 	// inverted is how Teredo writes its client.
 	inverted bool
 }{
-	{netip.MustParsePrefix("::ffff:0:0/96"), 12, false},   // IPv4-mapped, RFC 4291 2.5.5.2
-	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12, false}, // IPv4-translated, RFC 2765
-	{netip.MustParsePrefix("64:ff9b::/96"), 12, false},    // NAT64, RFC 6052
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12, false},  // NAT64 of a site, RFC 8215, with the suffix of a /96
-	{netip.MustParsePrefix("2002::/16"), 2, false},        // 6to4, RFC 3056
-	{netip.MustParsePrefix("2001::/32"), 12, true},        // Teredo, RFC 4380
-	{netip.MustParsePrefix("::/96"), 12, false},           // IPv4-compatible, RFC 4291 2.5.5.1
+	{netip.MustParsePrefix("::ffff:0:0/96"), []place{last}, false},   // IPv4-mapped, RFC 4291 2.5.5.2
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), []place{last}, false}, // IPv4-translated, RFC 2765
+	{netip.MustParsePrefix("64:ff9b::/96"), []place{last}, false},    // NAT64, RFC 6052
+	// NAT64 of a site, RFC 8215, whose prefix may be of any length in RFC 6052 2.2 from
+	// here on; its byte 8 is zero.
+	{netip.MustParsePrefix("64:ff9b:1::/48"), []place{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, last}, false},
+	{netip.MustParsePrefix("2002::/16"), []place{{2, 3, 4, 5}}, false}, // 6to4, RFC 3056
+	{netip.MustParsePrefix("2001::/32"), []place{last}, true},          // Teredo, RFC 4380
+	{netip.MustParsePrefix("::/96"), []place{last}, false},             // IPv4-compatible, RFC 4291 2.5.5.1
 }
+
+// isatap are the interface identifiers, bytes 8 to 11, after which the IPv4 address of
+// an ISATAP host stands in any network, RFC 5214 6.1.
+var isatap = [...][4]byte{{0, 0, 0x5e, 0xfe}, {2, 0, 0x5e, 0xfe}}
 
 // meant returns every address that a connection to this one may end at: itself, and
 // an IPv4 address inside.
@@ -38,15 +53,36 @@ func meant(a netip.Addr) []netip.Addr {
 		if !t.prefix.Contains(a) {
 			continue
 		}
-		four := [4]byte(raw[t.at : t.at+4])
-		if t.inverted {
-			for i := range four {
-				four[i] = ^four[i]
+		for _, at := range t.at {
+			four := [4]byte{raw[at[0]], raw[at[1]], raw[at[2]], raw[at[3]]}
+			if t.inverted {
+				binary.BigEndian.PutUint32(four[:], ^binary.BigEndian.Uint32(four[:]))
+			}
+			// A reading at one of several places may be no address at all: of these only
+			// the dangerous ones count.
+			if v4 := netip.AddrFrom4(four); at == last || len(t.at) == 1 || dangerous(v4) {
+				out = append(out, v4)
 			}
 		}
-		out = append(out, netip.AddrFrom4(four))
+	}
+	final := netip.AddrFrom4([4]byte(raw[12:]))
+	if slices.Contains(isatap[:], [4]byte(raw[8:12])) || service(final) {
+		out = append(out, final)
 	}
 	return out
+}
+
+// dangerous reports whether an IPv4 address leads to this machine or its cloud's services.
+func dangerous(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() || service(a) }
+
+func service(a netip.Addr) bool { return slices.Contains(services[:], a) }
+
+// services are the IPv4 addresses of the clouds' services for their machines. Where one
+// of them ends an IPv6 address, it is a cloud's address for the same service, or a
+// translation by a network that only its owner knows.
+var services = [...]netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("100.100.100.200"),
+	netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("168.63.129.16"),
 }
 
 // Networks that lead back into the machine, to its cloud, or nowhere.
@@ -59,6 +95,10 @@ var refused = [...]struct {
 	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's host service"},
 	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud's metadata service"},
 	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud's metadata service"},
+	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), "a cloud's metadata service"},
+	{netip.MustParsePrefix("fd00:42::42/128"), "a cloud's metadata service"},
+	{netip.MustParsePrefix("fd00:a9fe:a9fe::/48"), "a cloud's metadata service"},
+	{netip.MustParsePrefix("fd00:100::100:200/128"), "a cloud's metadata service"},
 	{netip.MustParsePrefix("fec0::/10"), "site-local"},
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},

@@ -34,6 +34,10 @@ func ParseArguments(raw contract.Object) (Arguments, error) {
 // Raw returns a copy of the object with its exact digits.
 func (a Arguments) Raw() contract.Object { return bytes.Clone(a.raw) }
 
+// Size is the length of the object as it was written, bytes. No text, list or object in
+// it has more characters or entries.
+func (a Arguments) Size() int { return len(a.raw) }
+
 // Value returns the object as plain Go values with [json.Number] for numbers. Each
 // call returns a fresh copy.
 func (a Arguments) Value() map[string]any {

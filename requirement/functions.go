@@ -8,16 +8,23 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
+// Names of the functions of this package.
+const (
+	functionSplit    = "split"
+	functionSegments = "segments"
+	functionLower    = "lowerAscii"
+)
+
 // functions are what paths need beside the standard library. They take time
 // and memory in proportion to their input; CEL's own string extension has some that
 // do not, which a cost limit would see too late.
 func functions() []cel.EnvOption {
 	text := []*cel.Type{cel.StringType}
 	return []cel.EnvOption{
-		cel.Function("split", cel.MemberOverload("string_split_string", []*cel.Type{cel.StringType, cel.StringType},
+		cel.Function(functionSplit, cel.MemberOverload("string_split_string", []*cel.Type{cel.StringType, cel.StringType},
 			cel.ListType(cel.StringType), cel.BinaryBinding(split))),
-		cel.Function("segments", cel.MemberOverload("string_segments", text, cel.ListType(cel.StringType), cel.UnaryBinding(segmentsOf))),
-		cel.Function("lowerAscii", cel.MemberOverload("string_lower_ascii", text, cel.StringType, cel.UnaryBinding(lower))),
+		cel.Function(functionSegments, cel.MemberOverload("string_segments", text, cel.ListType(cel.StringType), cel.UnaryBinding(segmentsOf))),
+		cel.Function(functionLower, cel.MemberOverload("string_lower_ascii", text, cel.StringType, cel.UnaryBinding(lower))),
 	}
 }
 

@@ -3,10 +3,10 @@ package requirement
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -33,12 +33,18 @@ var ErrExpression = errors.New("the path expression cannot be used")
 
 // Path is a compiled expression. It is safe for concurrent use.
 type Path struct {
+	args *shape
+	// program counts what it costs.
 	program cel.Program
-	args    *shape
+	// uncounted is for arguments of at most small bytes, by which the limit cannot be
+	// passed. Counting is most of what a short evaluation takes.
+	uncounted cel.Program
+	small     int
 }
 
 // Compile compiles an expression against the input schema of its tool. Beside CEL's
-// standard library there are string.split(separator) and string.lowerAscii(). Where
+// standard library there are string.split(separator), string.segments() and
+// string.lowerAscii(); the pattern of matches is a literal. Where
 // the schema names the members of an object, an expression may use no others; a
 // member whose name is no identifier is written args.`like-this`. The result's type
 // must be a list of strings, as far as the schema tells. Its error wraps
@@ -53,10 +59,11 @@ func Compile(expression string, inputSchema contract.Object) (*Path, error) {
 	}
 	s := &shapes{root: root, objects: map[string]*shape{}}
 	args := s.arguments()
-	env, err := cel.NewEnv(append([]cel.EnvOption{
+	matched := patterns{}
+	env, err := cel.NewCustomEnv(slices.Concat(matched.library(), []cel.EnvOption{
 		withArguments(args, s.objects), cel.EnableIdentifierEscapeSyntax(), cel.DefaultUTCTimeZone(true),
 		cel.ParserRecursionLimit(maxNesting), cel.ParserExpressionSizeLimit(MaxExpression),
-	}, functions()...)...)
+	}, functions())...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExpression, err)
 	}
@@ -70,33 +77,30 @@ func Compile(expression string, inputSchema contract.Object) (*Path, error) {
 	if err := segments(checked.NativeRep(), checked.NativeRep().Expr()); err != nil {
 		return nil, err
 	}
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
-	if !cheap(env, checked) {
-		options = append(options, cel.CostLimit(CostLimit))
+	if err := matched.compile(checked.NativeRep()); err != nil {
+		return nil, err
 	}
-	program, err := env.Program(checked, options...)
+	return newPath(env, checked, args, len(matched) == 0)
+}
+
+// newPath plans the evaluation. CEL's optimizer would put its own matches, which has no
+// bounds, in the place of ours.
+func newPath(env *cel.Env, checked *cel.Ast, args *shape, optimize bool) (*Path, error) {
+	var options []cel.ProgramOption
+	if optimize {
+		options = append(options, cel.EvalOptions(cel.OptOptimize))
+	}
+	counted, err := env.Program(checked, append(slices.Clone(options), cel.CostLimit(CostLimit))...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExpression, err)
 	}
-	return &Path{program: program, args: args}, nil
-}
-
-// cheap reports whether no arguments at all can make an expression pass the limit.
-// Then nothing needs to be counted, which is most of what a short one costs.
-func cheap(env *cel.Env, checked *cel.Ast) bool {
-	estimate, err := env.EstimateCost(checked, sizes{})
-	return err == nil && estimate.Max <= CostLimit
-}
-
-// sizes knows the size of nothing, so that whatever depends on one is dear.
-type sizes struct{}
-
-// EstimateSize implements the cost estimator.
-func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate { return nil }
-
-// EstimateCallCost implements the cost estimator.
-func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
-	return nil
+	p := &Path{args: args, program: counted, small: uncountedSize(env, checked)}
+	if p.small > 0 {
+		if p.uncounted, err = env.Program(checked, options...); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrExpression, err)
+		}
+	}
+	return p, nil
 }
 
 // isPath reports whether a value of the type can be a list of strings.
@@ -149,7 +153,11 @@ func (p *Path) Of(args kernel.Arguments) (contract.Path, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read arguments: %w", err)
 	}
-	out, _, err := p.program.Eval(activation{value})
+	program := p.program
+	if args.Size() <= p.small {
+		program = p.uncounted
+	}
+	out, _, err := program.Eval(activation{value})
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the path: %w", err)
 	}

@@ -58,6 +58,13 @@ func TestPathOfACall(t *testing.T) {
 		{`[args.either, args.loop.next.next.next == null ? 'x' : 'y']`, `{"either":"e","loop":{"next":{"next":{"next":{}}}}}`, "e/y"},
 		{`[string(args.free)]`, `{"free":2}`, "2"},
 		{`[string(args.free)]`, `{"free":2.5}`, "2.5"},
+		{`[string(args.free)]`, `{"free":-0.10e1}`, "-1"},
+		{`['n', string(args.n)]`, `{"n":9007199254740993.0}`, "n/9007199254740993"},
+		{`['n', string(args.n)]`, `{"n":-922337203685477580800e-2}`, "n/-9223372036854775808"},
+		{`['n', string(args.n)]`, `{"n":-0.0}`, "n/0"},
+		{`['n', string(args.n)]`, `{"n":0e300}`, "n/0"},
+		{`args.page.matches('^[a-z]+$') ? ['lower', args.page] : ['other']`, `{"page":"abc"}`, "lower/abc"},
+		{`matches(args.page, '^[a-z]+$') ? ['lower'] : ['other']`, `{"page":"Abc"}`, "other"},
 	} {
 		path, err := requirement.Compile(c.expression, contract.Object(schema))
 		if err != nil {
@@ -74,10 +81,15 @@ func TestPathOfACall(t *testing.T) {
 func TestWrongExpressionsAreFoundWhenCompiled(t *testing.T) {
 	t.Parallel()
 	for expression, says := range map[string]string{
-		`['pages', args.pageId]`:                        "undefined field 'pageId'",
-		`['pages', args.nested.no]`:                     "undefined field 'no'",
-		`['pages', args.n]`:                             "the one at 1:15 is of type int",
-		`args.on ? ['a'] : ['b'] + [args.free, args.x]`: "is of type double",
+		`['pages', args.pageId]`:                                        "undefined field 'pageId'",
+		`['pages', args.nested.no]`:                                     "undefined field 'no'",
+		`['pages', args.n]`:                                             "the one at 1:15 is of type int",
+		`args.on ? ['a'] : ['b'] + [args.free, args.x]`:                 "is of type double",
+		`args.page.matches(args.page) ? ['a'] : ['b']`:                  "must be written as a literal",
+		`matches(args.page, 'a' + args.page) ? ['a'] : ['b']`:           "must be written as a literal",
+		`args.list.filter(x, x.matches(x))`:                             "the pattern of matches at 1:31",
+		`args.page.matches('(') ? ['a'] : ['b']`:                        "missing closing )",
+		`args.page.matches('(((a{0,10}){0,10}){0,9})') ? ['a'] : ['b']`: "it is too large",
 		`args.page`:          "it yields string",
 		`args.map`:           "it yields map",
 		`[args.n]`:           "it yields list(int)",
@@ -139,6 +151,12 @@ func TestWhatAnArgumentCannotDo(t *testing.T) {
 		"no integer":         {`[string(args.n)]`, `{"n":1e300}`},
 		"a fraction":         {`[string(args.n)]`, `{"n":1.5}`},
 		"by zero":            {`[string(1 / args.n)]`, `{"n":0}`},
+		"rounded as double":  {`[string(args.x)]`, `{"x":9007199254740993}`},
+		"rounded":            {`[string(args.free)]`, `{"free":0.10000000000000000001}`},
+		"nearly an integer":  {`[string(args.n)]`, `{"n":0.99999999999999999999}`},
+		"beyond 64 bits":     {`[string(args.n)]`, `{"n":9223372036854775808.0}`},
+		"a tiny number":      {`[string(args.n)]`, `{"n":1e-300}`},
+		"matches too much":   {`args.page.matches('a$') ? ['a'] : ['b']`, `{"page":"` + strings.Repeat("x", requirement.MaxMatchedText+1) + `"}`},
 		"splits by nothing":  {`args.page.split(args.page)`, `{"page":""}`},
 	} {
 		path, err := requirement.Compile(c.expression, contract.Object(schema))
@@ -152,9 +170,42 @@ func TestWhatAnArgumentCannotDo(t *testing.T) {
 	}
 }
 
+// TestTheLimitHoldsForAllSizes: where arguments are so small that nothing needs to be
+// counted, the outcome is the same as where it is, and larger ones are counted.
+func TestTheLimitHoldsForAllSizes(t *testing.T) {
+	t.Parallel()
+	const loop = `['n'] + (args.list.all(x, args.list.exists(y, x + y == 'zz')) ? ['all'] : args.page.segments().filter(s, s != 'x'))`
+	for _, expression := range []string{loop, `args.list.filter(x, x != '')`, `args.list.map(x, x.split('b')).all(l, l.size() < 9) ? ['few'] : ['many']`} {
+		path, err := requirement.Compile(expression, contract.Object(schema))
+		if err != nil {
+			t.Fatalf("%s: %v", expression, err)
+		}
+		failed := 0
+		for size := 1; size < 1<<15; size *= 2 {
+			raw, err := json.Marshal(map[string]any{"page": "a/x", "list": slices.Repeat([]string{"zab"}, size)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = path.Of(arguments(t, string(raw)))
+			switch {
+			case err == nil && failed > 0:
+				t.Errorf("%s: passes with %d after failing with fewer", expression, size)
+			case err != nil && (strings.Contains(err.Error(), "cost limit") || strings.Contains(err.Error(), "segments")):
+				failed++
+			case err != nil:
+				t.Errorf("%s with %d: %v", expression, size, err)
+			}
+		}
+		if failed == 0 {
+			t.Errorf("%s: no size is too much", expression)
+		}
+	}
+}
+
 // FuzzPath: whatever expression and arguments, the outcome is an error or a valid path.
 func FuzzPath(f *testing.F) {
-	for _, seed := range []string{`['pages', args.page]`, `args.list`, `args.page.split('/').filter(s, s != '')`, `[string(args.n)]`, `[args.free.a.b]`} {
+	for _, seed := range []string{`['pages', args.page]`, `args.list`, `args.page.split('/').filter(s, s != '')`, `[string(args.n)]`, `[args.free.a.b]`,
+		`args.list.filter(x, x.matches('^a+$'))`, `args.list.map(x, args.list.exists(y, y == x) ? x : 'c')`, `args.page.split('/').map(s, s + s + s)`} {
 		f.Add(seed, `{"page":"a/../b","list":["x"],"n":1e2,"free":{"a":{"b":"c"}}}`)
 	}
 	f.Fuzz(func(t *testing.T, expression, raw string) {
@@ -167,6 +218,9 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		got, err := path.Of(args)
+		if counted, failed := path.Counted().Of(args); !slices.Equal(got, counted) || (err == nil) != (failed == nil) {
+			t.Errorf("%s of %s is %q, %v; and when it is counted %q, %v", expression, raw, got, err, counted, failed)
+		}
 		if err != nil {
 			return
 		}
