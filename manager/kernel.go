@@ -100,7 +100,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	return p.mgr.Add(&kernelService{
 		process: p, stopping: stopping,
 		handler: beside(server.New(server.Options{
-			Turns: registry, Keyring: p.keyring, Clock: p.clock, Log: p.log.WithName("kernel-service"),
+			Turns: registry, Stopping: stopping, Keyring: p.keyring, Clock: p.clock, Log: p.log.WithName("kernel-service"),
 			Reviewer: server.NewAPIReviewer(clientset.AuthenticationV1().TokenReviews(), p.clock),
 		}), api.Handler),
 	})

@@ -65,7 +65,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.EgressAllow, "egress-allow", "", "networks and addresses that sources may be reached at although they are refused by default, such as loopback and link-local; separated by commas")
 	fs.StringVar(&o.EgressOnly, "egress-only", "", "the only networks and addresses that sources may be reached at; empty for all that are not refused by default")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "wait for the lease before running controllers; needed with two replicas")
-	fs.DurationVar(&o.LeaseDuration, "lease-duration", 15*time.Second, "how long a lease holds that is not renewed")
+	fs.DurationVar(&o.LeaseDuration, "lease-duration", 12*time.Second, "how long a lease holds that is not renewed; it is written every 2s, and never less than six times in that duration")
 	fs.StringVar(&o.AuditDir, "audit-dir", "", "folder of the durable audit log; empty writes records to standard output only")
 	fs.IntVar(&o.Verbosity, "v", 0, "verbosity: 0 state changes, 2 flow, 4 detail")
 }

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -46,7 +47,7 @@ type process struct {
 }
 
 // Run runs the manager until ctx ends.
-func Run(ctx context.Context, config *rest.Config, opts Options, log logr.Logger) error {
+func Run(ctx context.Context, restConfig *rest.Config, opts Options, log logr.Logger) error {
 	ctrl.SetLogger(log)
 	certDir, err := os.MkdirTemp("", "sharedos-certificates-")
 	if err != nil {
@@ -64,7 +65,13 @@ func Run(ctx context.Context, config *rest.Config, opts Options, log logr.Logger
 		return err
 	}
 	defer closeObservation()
-	if p.mgr, err = ctrl.NewManager(config, p.managerOptions()); err != nil {
+	options := p.managerOptions()
+	if opts.LeaderElect {
+		if options.LeaderElectionResourceLockInterface, err = leaseLock(restConfig, opts.Namespace, opts.LeaseDuration); err != nil {
+			return err
+		}
+	}
+	if p.mgr, err = ctrl.NewManager(restConfig, options); err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
 	for _, step := range []struct {
@@ -99,8 +106,8 @@ func Scheme() *runtime.Scheme {
 }
 
 func (p *process) managerOptions() ctrl.Options {
-	renew := p.opts.LeaseDuration * 2 / 3
-	retry := p.opts.LeaseDuration / 8
+	renew := renewDeadline(p.opts.LeaseDuration)
+	retry := leaseLook
 	return ctrl.Options{
 		Scheme: Scheme(),
 		Logger: p.log,
@@ -113,12 +120,14 @@ func (p *process) managerOptions() ctrl.Options {
 			Port: p.opts.WebhookPort, TLSOpts: []func(*tls.Config){p.serveWith},
 		}),
 		LeaderElection:                p.opts.LeaderElect,
-		LeaderElectionID:              "sharedos-manager",
+		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       p.opts.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &p.opts.LeaseDuration,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,
+		// Who waits for the lease already knows what there is.
+		Controller: config.Controller{EnableWarmup: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:    {Label: hasTurnLabel()},
 			&corev1.Secret{}: {Namespaces: map[string]cache.Config{p.opts.Namespace: {}}},

@@ -17,11 +17,12 @@ const (
 
 // CallsBefore takes a bridge's word on how many calls it sent before the one at
 // hand. Only after a failover is it news: calls since the last checkpoint are
-// missing then. A count is never lowered.
+// missing then. A count is never lowered, nor raised above the budget: what a bridge
+// sent beyond it was refused and spent nothing.
 func (s *Session) CallsBefore(n int64) {
 	if s.resumed {
 		s.uncounted.Store(false)
-		s.exec.CountAtLeast(n)
+		s.exec.CountAtLeast(min(n, s.request.MaxCalls))
 	}
 }
 

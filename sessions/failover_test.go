@@ -72,6 +72,16 @@ func TestAFailoverNeverGivesBackBudget(t *testing.T) {
 			t.Errorf("%d calls, want what the checkpoint left: %d", got, budget-1)
 		}
 	})
+	t.Run("a bridge that sent more than the budget", func(t *testing.T) {
+		s := newFixture(t).afterCrash(t)
+		s.CallsBefore(budget + 5)
+		if got := allowed(t, s, 1); got != 0 {
+			t.Errorf("%d calls beyond the budget", got)
+		}
+		if got := s.Execution().Usage().ToolCalls; got != budget {
+			t.Errorf("%d calls were counted, want the budget's %d: the others were refused", got, budget)
+		}
+	})
 	t.Run("nobody knows", func(t *testing.T) {
 		// The bridge was started anew while there was no manager.
 		s := newFixture(t).afterCrash(t)

@@ -9,7 +9,7 @@ import (
 // path of every pod's start, so the first waits are short.
 const (
 	defaultFirstWait = 100 * time.Millisecond
-	defaultLongest   = 3 * time.Second
+	defaultLongest   = 2 * time.Second
 )
 
 // backoff doubles the wait with every attempt and takes a random part between

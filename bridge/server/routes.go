@@ -68,6 +68,8 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, session *sessio
 			if !stream.send(bridge.SessionEvent{Type: bridge.SessionHeartbeat}) {
 				return
 			}
+		case <-s.opts.Stopping:
+			return
 		case <-r.Context().Done():
 			return
 		}

@@ -35,7 +35,7 @@ type Keyring interface {
 	Keys() mcp.Keys
 }
 
-// Options configure a [Server]. All but Log are required.
+// Options configure a [Server]. All but Log and Stopping are required.
 type Options struct {
 	Turns Turns
 	// Reviewer establishes which pod a ServiceAccount token belongs to.
@@ -43,6 +43,9 @@ type Options struct {
 	Keyring  Keyring
 	Clock    func() time.Time
 	Log      logr.Logger
+	// Stopping is closed when this manager is about to end: the session streams end
+	// then, and the bridges look for the next one. Nil never is.
+	Stopping <-chan struct{}
 }
 
 // Server is the kernel service's handler.

@@ -52,14 +52,15 @@ var (
 
 // fixture is the server over one live turn, bound to one pod.
 type fixture struct {
-	http    *httptest.Server
-	session *sessions.Session
-	world   *kerneltest.World
+	http     *httptest.Server
+	session  *sessions.Session
+	world    *kerneltest.World
+	stopping chan struct{}
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{world: kerneltest.New(kerneltest.Admission(),
+	f := &fixture{stopping: make(chan struct{}), world: kerneltest.New(kerneltest.Admission(),
 		kerneltest.MakeGrant("work").Descendants("files", []string{"Work"}, "read").Obj())}
 	f.world.Options.Tools = kerneltest.FilesTools(&kerneltest.Plane{})
 	var registry *sessions.Registry
@@ -95,7 +96,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.session.Bind(sessions.Pod{Name: bound.Name, UID: bound.UID})
 	f.http = httptest.NewServer(server.New(server.Options{
-		Turns: registry, Keyring: keyring{mcp.Keys{Current: secret}}, Clock: f.world.Clock.Now, Log: logr.Discard(),
+		Turns: registry, Stopping: f.stopping, Keyring: keyring{mcp.Keys{Current: secret}}, Clock: f.world.Clock.Now, Log: logr.Discard(),
 		Reviewer: reviewer{"bound": bound, "other": other, "alien": alien},
 	}))
 	t.Cleanup(f.http.Close)
@@ -307,6 +308,21 @@ func TestSessionStream(t *testing.T) {
 	}
 	if f.session.State().ReadyAt.IsZero() {
 		t.Error("the stream did not make the bridge ready")
+	}
+}
+
+// TestSessionStreamsEndWithTheirManager: a bridge learns at once that it has to look
+// for the next leader. Nothing is said about the turn, which goes on.
+func TestSessionStreamsEndWithTheirManager(t *testing.T) {
+	f := newFixture(t)
+	token := f.attach(t).ExecutionToken
+	close(f.stopping)
+	status, body := f.do(t, http.MethodGet, bridge.PathSession, "bound", token, "")
+	if status != http.StatusOK || strings.Count(body, "\n") != 1 || !strings.Contains(body, string(bridge.SessionAttached)) {
+		t.Errorf("%d %q; want one line, attached, and the end of the stream", status, body)
+	}
+	if _, ended := f.session.Execution().Ended(); ended {
+		t.Error("the turn ended with its stream")
 	}
 }
 

@@ -158,8 +158,8 @@ type Script struct {
 	Probe        []string `json:"probe,omitempty"`
 }
 
-// Turn creates a Turn that runs the script.
-func (w *World) Turn(ctx context.Context, name string, script Script) (*v1alpha1.Turn, error) {
+// Turn creates a Turn that runs the script. Each change may alter its spec before.
+func (w *World) Turn(ctx context.Context, name string, script Script, change ...func(*v1alpha1.TurnSpec)) (*v1alpha1.Turn, error) {
 	if script.Calls == nil {
 		script.Calls = []Call{}
 	}
@@ -171,6 +171,9 @@ func (w *World) Turn(ctx context.Context, name string, script Script) (*v1alpha1
 		Principal: Agent, Harness: Harness,
 		Message: v1alpha1.TurnMessage{From: Human, Payload: v1alpha1.JSONText(payload)},
 	}}
+	for _, c := range change {
+		c(&turn.Spec)
+	}
 	if err := w.Cluster.Client.Create(ctx, turn); err != nil {
 		return nil, fmt.Errorf("create turn %s: %w", name, err)
 	}
