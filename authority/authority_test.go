@@ -127,17 +127,22 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestExactlyMaxUses spends a bounded grant from many goroutines.
+// TestExactlyMaxUses spends a bounded grant from many goroutines of two replicas.
 func TestExactlyMaxUses(t *testing.T) {
 	const callers, maxUses = 32, 5
 	c := store(t, grant("g", "alice", "bot"))
-	uses := authority.Uses{Reader: c, Writer: c.Status()}
+	uses := &authority.Uses{Reader: c, Writer: c.Status()}
+	replica := &authority.Uses{Reader: c, Writer: c.Status()}
 	use := kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: maxUses}
 	var spent atomic.Int64
 	var wg sync.WaitGroup
-	for range callers {
+	for i := range callers {
+		from := uses
+		if i%2 == 1 {
+			from = replica
+		}
 		wg.Go(func() {
-			ok, err := uses.Consume(t.Context(), use)
+			ok, err := from.Consume(t.Context(), use)
 			if err != nil {
 				t.Errorf("consume: %v", err)
 			}
@@ -175,16 +180,16 @@ func (r *rendezvous) Get(ctx context.Context, key client.ObjectKey, into client.
 	return err
 }
 
-// TestOneLastUse has two callers read the same last use before either spends it.
+// TestOneLastUse has two replicas read the same last use before either spends it.
 func TestOneLastUse(t *testing.T) {
 	c := store(t, grant("g", "alice", "bot"))
 	reader := &rendezvous{Reader: c}
 	reader.meet.Add(2)
 	reader.pending.Store(2)
-	uses := authority.Uses{Reader: reader, Writer: c.Status()}
 	var spent atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 {
+		uses := &authority.Uses{Reader: reader, Writer: c.Status()}
 		wg.Go(func() {
 			if ok, err := uses.Consume(t.Context(), kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: 1}); err != nil {
 				t.Errorf("consume: %v", err)

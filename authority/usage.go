@@ -16,23 +16,32 @@ import (
 
 // Uses is a [kernel.UsageStore] in the status of Grants. A use is one update on
 // the version that was read, so that exactly maxUses succeed across any number of
-// replicas.
+// replicas. Those of one process stand in line for each Grant, because of many that
+// update one version at once only one succeeds.
 type Uses struct {
 	// Reader must not be a cache: a stale version would only conflict.
 	Reader client.Reader
 	Writer client.StatusWriter
+
+	lines lines
 }
 
-var _ kernel.UsageStore = Uses{}
+var _ kernel.UsageStore = (*Uses)(nil)
 
-// contention is how long a use competes with others for the same Grant: about three
-// seconds. What has not won by then fails closed.
+// contention is how long a use competes with other writers of the same Grant, which
+// are other processes and the Grant's controller: about three seconds. What has not
+// won by then fails closed.
 var contention = wait.Backoff{Steps: 40, Duration: 5 * time.Millisecond, Factor: 1.1, Jitter: 0.5}
 
 // Consume implements [kernel.UsageStore].
-func (u Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
+func (u *Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
+	leave, err := u.lines.join(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID})
+	if err != nil {
+		return false, fmt.Errorf("wait for a use of grant %q: %w", use.GrantID, err)
+	}
+	defer leave()
 	spent := false
-	err := retry.RetryOnConflict(contention, func() error {
+	err = retry.RetryOnConflict(contention, func() error {
 		grant := &v1alpha1.Grant{}
 		if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
 			return err
@@ -58,7 +67,7 @@ func (u Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 }
 
 // Remaining implements [kernel.UsageStore].
-func (u Uses) Remaining(ctx context.Context, use kernel.Use) (int64, error) {
+func (u *Uses) Remaining(ctx context.Context, use kernel.Use) (int64, error) {
 	grant := &v1alpha1.Grant{}
 	if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
 		return 0, fmt.Errorf("read the uses of grant %q: %w", use.GrantID, err)

@@ -19,7 +19,7 @@ func newKernel(opts Options) (*kernel.Kernel, error) {
 	reader := shared{opts.Reader}
 	grants := authority.Grants{Reader: reader}
 	k, err := kernel.New(kernel.Options{
-		Grants: grants, Delegation: grants, Usage: unspent{authority.Uses{Reader: reader}},
+		Grants: grants, Delegation: grants, Usage: unspent{&authority.Uses{Reader: reader}},
 		Audit: unrecorded{}, Clock: opts.Clock, NewID: opts.NewID,
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func newKernel(opts Options) (*kernel.Kernel, error) {
 var errReadOnly = errors.New("the console spends no use")
 
 // unspent reads how many uses are left, and spends none.
-type unspent struct{ authority.Uses }
+type unspent struct{ *authority.Uses }
 
 func (unspent) Consume(context.Context, kernel.Use) (bool, error) { return false, errReadOnly }
 

@@ -42,7 +42,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	api, err := NewAPI(APIOptions{ //nolint:contextcheck // it serves until the process ends, each request with its own
 		Live: live, Cached: cached, Connector: connections, Stopping: stopping, OnError: p.onAPIError,
 		Kernel: kernel.Options{
-			Usage: authority.Uses{Reader: live, Writer: cached.Status()},
+			Usage: &authority.Uses{Reader: live, Writer: cached.Status()},
 			Audit: p.observation.metrics.Sink(p.audit), Clock: p.clock, NewID: newID, Observer: p.observation.observer(),
 		},
 		Reviews: callers.AuthenticationV1().TokenReviews(),

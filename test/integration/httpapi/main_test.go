@@ -137,7 +137,7 @@ func start(t *testing.T) *operator {
 	api, err := manager.NewAPI(manager.APIOptions{
 		Live: live, Cached: cached, Connector: plane{}, Stopping: o.stopping,
 		Kernel: kernel.Options{
-			Usage: authority.Uses{Reader: live, Writer: cached.Status()}, Audit: &audit.Memory{}, Clock: o.clock, NewID: uuid.NewString,
+			Usage: &authority.Uses{Reader: live, Writer: cached.Status()}, Audit: &audit.Memory{}, Clock: o.clock, NewID: uuid.NewString,
 		},
 		Reviews: server.clientset.AuthenticationV1().TokenReviews(),
 		Access:  injection.RBAC{Reviews: server.clientset.AuthorizationV1().SubjectAccessReviews()},

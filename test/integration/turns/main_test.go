@@ -134,7 +134,7 @@ func startOn(t *testing.T, restConfig *rest.Config) *operator {
 	live, cached := mgr.GetAPIReader(), mgr.GetClient()
 	grants := authority.Grants{Reader: live}
 	k, err := kernel.New(kernel.Options{
-		Grants: grants, Delegation: grants, Usage: authority.Uses{Reader: live, Writer: cached.Status()},
+		Grants: grants, Delegation: grants, Usage: &authority.Uses{Reader: live, Writer: cached.Status()},
 		Audit: &audit.Memory{}, Clock: time.Now, NewID: uuid.NewString,
 		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: live, Connector: plane{}}},
 	})
