@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -83,7 +82,7 @@ func (r *ToolNamespaceReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := judgeToolNamespace(n, look); err != nil {
+	if err := toolsource.Judge(n, &look.Look); err != nil {
 		return ctrl.Result{}, err
 	}
 	n.Status.ObservedGeneration = n.Generation
@@ -108,22 +107,16 @@ func keepTime(before, after *v1alpha1.ToolNamespaceStatus) {
 	}
 }
 
-// sourceLook is what a look at a source found.
+// sourceLook is what a look at a source found, and when to look again.
 type sourceLook struct {
-	// fault is why the source cannot be used.
-	fault error
-	// binding is an mcp source's.
-	binding *toolsource.Binding
-	at      metav1.Time
+	toolsource.Look
 	// retry is how long to wait after a fault.
 	retry time.Duration
-	// conflict names another ToolNamespace and the tool that both have.
-	conflict string
 }
 
 func (l *sourceLook) again() time.Duration {
 	switch {
-	case l.fault == nil:
+	case l.Fault == nil:
 		return probeEvery
 	case l.retry > 0:
 		return l.retry
@@ -137,47 +130,18 @@ func (r *ToolNamespaceReconciler) look(ctx context.Context, n *v1alpha1.ToolName
 	out := &sourceLook{}
 	switch {
 	case n.Spec.Source.Provider != nil:
-		out.fault = r.Connections.Probe(ctx, n)
+		out.Fault = r.Connections.Probe(ctx, n)
 	case n.Spec.Source.MCP != nil:
 		var found toolsource.Examination
-		found, out.fault = r.Connections.Examine(ctx, n)
-		out.binding, out.at, out.retry = found.Binding, metav1.NewTime(found.At.Truncate(time.Second)), found.Retry
+		found, out.Fault = r.Connections.Examine(ctx, n)
+		out.Binding, out.At, out.retry = found.Binding, metav1.NewTime(found.At.Truncate(time.Second)), found.Retry
 	}
 	var others v1alpha1.ToolNamespaceList
 	if err := r.Client.List(ctx, &others, client.InNamespace(n.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list tool namespaces: %w", err)
 	}
-	out.conflict = conflictOf(n, others.Items)
+	out.Conflict = toolsource.Conflict(n, others.Items)
 	return out, nil
-}
-
-// conflictOf finds a tool of n that another enabled ToolNamespace has too.
-func conflictOf(n *v1alpha1.ToolNamespace, others []v1alpha1.ToolNamespace) string {
-	mine := declaredNames(n)
-	for i := range others {
-		other := &others[i]
-		if other.UID == n.UID || !other.Spec.Enabled {
-			continue
-		}
-		for _, name := range declaredNames(other) {
-			if slices.Contains(mine, name) {
-				return fmt.Sprintf("%s is also a tool of the ToolNamespace %q; rename one", name, other.Name)
-			}
-		}
-	}
-	return ""
-}
-
-func declaredNames(n *v1alpha1.ToolNamespace) []string {
-	plane := toolsource.Plane(n, nil)
-	out := make([]string, 0, len(plane)+len(n.Spec.Tools))
-	for i := range plane {
-		out = append(out, plane[i].Definition.Name)
-	}
-	for i := range n.Spec.Tools {
-		out = append(out, string(n.Spec.Tools[i].Name))
-	}
-	return out
 }
 
 // nudges bring the news of upstream servers into the controller's queue.

@@ -1,8 +1,9 @@
-package controllers
+package toolsource
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,14 +11,27 @@ import (
 	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel/canonical"
 	"github.com/sharedos-dev/operator/kernel/contract"
-	"github.com/sharedos-dev/operator/toolsource"
 	"github.com/sharedos-dev/operator/translate"
 	"github.com/sharedos-dev/operator/upstream"
 )
 
-// judgeToolNamespace fills the status from the spec and from what a look at the source
-// found. After a fault the tools stay as they were found last.
-func judgeToolNamespace(n *v1alpha1.ToolNamespace, look *sourceLook) error {
+// maxMessage is the most characters of a condition's message that we write.
+const maxMessage = 1024
+
+// Look is what a look at a source found.
+type Look struct {
+	// Fault is why the source cannot be used.
+	Fault error
+	// Binding is an mcp source's, and At when its server was asked.
+	Binding *Binding
+	At      metav1.Time
+	// Conflict is what [Conflict] answers.
+	Conflict string
+}
+
+// Judge fills the status from the spec and from what a look at the source found. After
+// a fault the tools stay as they were found last.
+func Judge(n *v1alpha1.ToolNamespace, look *Look) error {
 	if err := judgeTools(n, look); err != nil {
 		return err
 	}
@@ -32,19 +46,19 @@ func judgeToolNamespace(n *v1alpha1.ToolNamespace, look *sourceLook) error {
 			fmt.Sprintf("metadata.name: %q belongs to a built-in family; choose another name or set spec.source.builtin", n.Name))
 		return nil
 	}
-	if errors.Is(look.fault, upstream.ErrTooManyTools) {
+	if errors.Is(look.Fault, upstream.ErrTooManyTools) {
 		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
-		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonTooManyTools, look.fault.Error())
+		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonTooManyTools, look.Fault.Error())
 		return nil
 	}
-	if look.fault != nil {
-		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionFalse, faultReason(look.fault), look.fault.Error())
-		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable, look.fault.Error())
+	if look.Fault != nil {
+		condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionFalse, faultReason(look.Fault), look.Fault.Error())
+		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonSourceUnavailable, look.Fault.Error())
 		return nil //nolint:nilerr // as above
 	}
 	condition(v1alpha1.ToolNamespaceConnected, metav1.ConditionTrue, v1alpha1.ToolNamespaceReasonConnected, "the source was reached")
-	if look.conflict != "" {
-		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonNameConflict, look.conflict)
+	if look.Conflict != "" {
+		ready(metav1.ConditionFalse, v1alpha1.ToolNamespaceReasonNameConflict, look.Conflict)
 		return nil
 	}
 	reason, message := publication(n)
@@ -79,13 +93,43 @@ func publication(n *v1alpha1.ToolNamespace) (v1alpha1.ConditionReason, string) {
 	return v1alpha1.ToolNamespaceReasonAvailable, message
 }
 
+// Conflict names another enabled ToolNamespace and the tool that both have; it is empty
+// when there is none.
+func Conflict(n *v1alpha1.ToolNamespace, others []v1alpha1.ToolNamespace) string {
+	mine := declaredNames(n)
+	for i := range others {
+		other := &others[i]
+		if other.UID == n.UID || !other.Spec.Enabled {
+			continue
+		}
+		for _, name := range declaredNames(other) {
+			if slices.Contains(mine, name) {
+				return fmt.Sprintf("%s is also a tool of the ToolNamespace %q; rename one", name, other.Name)
+			}
+		}
+	}
+	return ""
+}
+
+func declaredNames(n *v1alpha1.ToolNamespace) []string {
+	plane := Plane(n, nil)
+	out := make([]string, 0, len(plane)+len(n.Spec.Tools))
+	for i := range plane {
+		out = append(out, plane[i].Definition.Name)
+	}
+	for i := range n.Spec.Tools {
+		out = append(out, string(n.Spec.Tools[i].Name))
+	}
+	return out
+}
+
 // faultReason names why a source cannot be used.
 func faultReason(fault error) v1alpha1.ConditionReason {
 	_, refused := errors.AsType[*egress.RefusedError](fault)
 	switch {
-	case errors.Is(fault, toolsource.ErrCredentials):
+	case errors.Is(fault, ErrCredentials):
 		return v1alpha1.ToolNamespaceReasonCredentialsNotFound
-	case errors.Is(fault, toolsource.ErrMaterial), errors.Is(fault, upstream.ErrCredentials):
+	case errors.Is(fault, ErrMaterial), errors.Is(fault, upstream.ErrCredentials):
 		return v1alpha1.ToolNamespaceReasonCredentialsInvalid
 	case refused:
 		return v1alpha1.ToolNamespaceReasonAddressRefused
@@ -97,12 +141,12 @@ func faultReason(fault error) v1alpha1.ConditionReason {
 }
 
 // judgeTools fills in the tools.
-func judgeTools(n *v1alpha1.ToolNamespace, look *sourceLook) error {
+func judgeTools(n *v1alpha1.ToolNamespace, look *Look) error {
 	if n.Spec.Source.MCP != nil {
-		n.Status.Sources = []v1alpha1.Identifier{toolsource.SourceMCP}
-		if look.binding != nil {
-			n.Status.Tools = look.binding.Statuses
-			n.Status.LastDiscovered = &look.at
+		n.Status.Sources = []v1alpha1.Identifier{SourceMCP}
+		if look.Binding != nil {
+			n.Status.Tools = look.Binding.Statuses
+			n.Status.LastDiscovered = &look.At
 		}
 	} else {
 		n.Status.Sources = []v1alpha1.Identifier{"sharedos"}
@@ -125,14 +169,14 @@ func judgeTools(n *v1alpha1.ToolNamespace, look *sourceLook) error {
 // toolStatuses lists the tools of a source that is known without asking it.
 func toolStatuses(n *v1alpha1.ToolNamespace) ([]v1alpha1.ToolStatus, error) {
 	var out []v1alpha1.ToolStatus
-	for _, tool := range toolsource.Plane(n, nil) {
+	for _, tool := range Plane(n, nil) {
 		digest, err := canonical.Hash(tool.Definition.InputSchema)
 		if err != nil {
 			return nil, fmt.Errorf("hash the schema of %q: %w", tool.Definition.Name, err)
 		}
 		out = append(out, v1alpha1.ToolStatus{
 			Name: v1alpha1.ToolName(tool.Definition.Name), SchemaDigest: v1alpha1.Digest(digest), Published: true, Reason: v1alpha1.ToolPublished,
-			Message: toolsource.AliasWarning(tool.Definition.Name),
+			Message: AliasWarning(tool.Definition.Name),
 		})
 	}
 	switch n.Spec.Source.Builtin {
