@@ -239,6 +239,9 @@ func (inv *invocation) handlerFailed(err error) {
 
 // flaw names what is wrong with an output, or nothing.
 func (inv *invocation) flaw(out *Output) string {
+	if !strictjson.Fits(out.Value) {
+		return "too_many_values"
+	}
 	node, err := strictjson.Parse(out.Value)
 	if err != nil {
 		return "malformed_output"

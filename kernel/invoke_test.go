@@ -14,6 +14,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/kerneltest"
+	"github.com/sharedos-dev/operator/kernel/strictjson"
 )
 
 // probe is a tool whose parts a test replaces.
@@ -111,6 +112,7 @@ func TestInvocationStepByStep(t *testing.T) {
 		"handler's bad code":     {tool: handler(kernel.Output{}, &kernel.Failure{Err: contract.ProtocolError{Code: "", Message: "m"}}), status: "failed", code: "invalid_tool_result", cause: "malformed_failure"},
 		"nothing":                {tool: handler(kernel.Output{}, nil), status: "failed", code: "invalid_tool_result", cause: "malformed_output"},
 		"not JSON":               {tool: handler(output(`{"a":}`), nil), status: "failed", code: "invalid_tool_result", cause: "malformed_output"},
+		"too many values":        {tool: handler(output("["+strings.Repeat("1,", strictjson.MaxPayloadValues)+"1]"), nil), status: "failed", code: "invalid_tool_result", cause: "too_many_values"},
 		"two readings":           {tool: handler(output(`{"a":1,"a":2}`), nil), status: "failed", code: "invalid_tool_result", cause: "malformed_output"},
 		"bad metadata":           {tool: handler(kernel.Output{Value: contract.Value(`1`), Metadata: contract.Object(`[]`)}, nil), status: "failed", code: "invalid_tool_result", cause: "malformed_metadata"},
 		"for another call":       {tool: handler(kernel.Output{Value: contract.Value(`1`), CallID: "call-2"}, nil), status: "failed", code: "invalid_tool_result", cause: "other_call"},

@@ -7,21 +7,11 @@ import (
 	"github.com/sharedos-dev/operator/kernel/strictjson"
 )
 
-// MaxValues is the most JSON values one document may hold; a parsed value takes
-// far more memory than its bytes.
-const MaxValues = 1 << 17
-
 // MaxBatch is the most entries of a batch.
 const MaxBatch = 1024
 
-// Rules of a document beside those of strictjson.
-const ruleTooManyValues = "too_many_values"
-
 // parseDocument reads one strict JSON document, a message or a batch.
 func parseDocument(data []byte) (strictjson.Node, *RPCError) {
-	if tooManyValues(data) {
-		return strictjson.Node{}, unreadable(ruleTooManyValues)
-	}
 	node, err := strictjson.Parse(data)
 	if err == nil {
 		return node, nil
@@ -31,32 +21,6 @@ func parseDocument(data []byte) (strictjson.Node, *RPCError) {
 		rule = broken.Rule
 	}
 	return strictjson.Node{}, unreadable(rule)
-}
-
-// tooManyValues counts what separates or opens values, outside of strings.
-func tooManyValues(data []byte) bool {
-	if len(data) <= 2*MaxValues { // a value has a byte and a separator
-		return false
-	}
-	values, quoted := 1, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted:
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				quoted = false
-			}
-		case c == '"':
-			quoted = true
-		case c == ',' || c == '[' || c == '{':
-			if values++; values > MaxValues {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // shape says what a value is to JSON-RPC.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/kernel/strictjson"
 	"github.com/sharedos-dev/operator/mcp"
 )
 
@@ -62,8 +63,8 @@ func TestHandle(t *testing.T) {
 		"duplicate argument":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files.read","arguments":{"a":{"b":1,"b":2}}}}`, unreadable("duplicate_key")},
 		"nested too deeply":    {strings.Repeat("[", 200) + strings.Repeat("]", 200), unreadable("depth")},
 		"deep arguments":       {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files.read","arguments":{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}}`, unreadable("depth")},
-		"too many values":      {"[" + strings.Repeat("1,", mcp.MaxValues) + "1]", unreadable("too_many_values")},
-		"commas in a string":   {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat(`,\"[{`, mcp.MaxValues) + `"}`, rpc("1", -32601, "Method not found")},
+		"too many values":      {"[" + strings.Repeat("1,", strictjson.MaxValues) + "1]", unreadable("too_many_values")},
+		"commas in a string":   {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat(`,\"[{`, strictjson.MaxValues) + `"}`, rpc("1", -32601, "Method not found")},
 		"case variant":         {`{"jsonrpc":"2.0","id":1,"Method":"ping"}`, notMessage()},
 		"case variant beside":  {`{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`, notMessage()},
 		"kelvin sign":          {`{"jsonrpc":"2.0","id":1,"method":"ping","re\u017fult":1}`, notMessage()},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestResults(t *testing.T) {
 					}
 				})
 				client := s.client(nil)
-				out, err := client.Call(t.Context(), upstream.Request{Tool: "echo", Structured: c.structured, Arguments: contract.Object(`{}`)})
+				out, err := client.Call(t.Context(), upstream.Request{Tool: "echo", Digest: digestOf(client, t.Context(), "echo"), Structured: c.structured, Arguments: contract.Object(`{}`)})
 				if c.code != "" {
 					if codeOf(err) != c.code {
 						t.Errorf("%s %v, want %s", out.Value, err, c.code)
@@ -300,7 +301,13 @@ func TestRestart(t *testing.T) {
 	}
 	s.forget()
 	restartAt(t, s, address)
-	if out, err := echo(client, t.Context()); err != nil || string(out.Value) != `"ok"` {
+	out, err := echo(client, t.Context())
+	for range 8 { // old connections that broke: what was sent over them is not repeated
+		if codeOf(err) == upstream.CodeUnavailable {
+			out, err = echo(client, t.Context())
+		}
+	}
+	if err != nil || string(out.Value) != `"ok"` {
 		t.Errorf("after it came back: %s %v", out.Value, err)
 	}
 }
@@ -308,6 +315,7 @@ func TestRestart(t *testing.T) {
 func TestDeadlineAndCancellation(t *testing.T) {
 	t.Parallel()
 	release, late := make(chan struct{}), make(chan struct{})
+	answered := sync.OnceFunc(func() { close(late) })
 	s := newRogue(t, func(s *rogue) {
 		s.call = func(w http.ResponseWriter, r *http.Request, m message) {
 			if strings.Contains(string(m.Params), `"fast"`) {
@@ -316,7 +324,7 @@ func TestDeadlineAndCancellation(t *testing.T) {
 			}
 			<-release
 			s.result(w, m, `{"content":[{"type":"text","text":"late"}]}`)
-			close(late)
+			answered()
 		}
 	})
 	client := s.client(func(o *upstream.Options) { o.Timeout = 300 * time.Millisecond })

@@ -22,6 +22,9 @@ const (
 	// MaxTools and MaxPages bound a list of tools.
 	MaxTools = 512
 	MaxPages = 64
+	// MaxSchema bounds one schema of a tool, and MaxSchemas all that are kept, bytes.
+	MaxSchema  = 256 << 10
+	MaxSchemas = 8 << 20
 	// connectTimeout bounds a handshake, and discovering.
 	connectTimeout = 10 * time.Second
 )
@@ -41,6 +44,9 @@ type Options struct {
 	Timeout time.Duration
 	// MaxAnswer bounds one message of the server's, bytes; 0 is DefaultMaxAnswer.
 	MaxAnswer int64
+	// OnlyWanted has the schemas kept of those tools only that [Client.Want] names. Of the
+	// others name, digest and flaw are known.
+	OnlyWanted bool
 	// Changed, when set, is called when the server's tools may have changed. It must
 	// not block.
 	Changed func()
@@ -63,6 +69,7 @@ type Client struct {
 	session *session
 	closed  bool
 	found   discovery
+	wanted  map[string]bool
 	calls   map[*exchange]context.CancelFunc
 	running sync.WaitGroup
 }

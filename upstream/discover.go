@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/sharedos-dev/operator/kernel/canonical"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/strictjson"
 )
@@ -32,7 +30,7 @@ type Tool struct {
 	// Description is the server's, or its title, or the name.
 	Description string
 	// InputSchema and OutputSchema are the server's own, to the digit; the second may
-	// be absent.
+	// be absent. Both are of a tool that was not wanted; see [Options.OnlyWanted].
 	InputSchema, OutputSchema contract.Object
 	// Digest is the SHA-256 of the input schema's canonical JSON; empty when it has none.
 	Digest string
@@ -58,6 +56,8 @@ func (s *Snapshot) Find(name string) (*Tool, bool) {
 // discovery is what is known of the tools.
 type discovery struct {
 	snapshot *Snapshot
+	// in is the session in which they were listed.
+	in *session
 	// rounds counts the attempts that came to an end, stale that the next look must ask.
 	rounds uint64
 	stale  bool
@@ -110,10 +110,19 @@ func (c *Client) Discover(ctx context.Context) (*Snapshot, error) {
 		defer c.mu.Unlock()
 		return c.found.snapshot, c.found.err
 	}
-	c.found.stale = false
 	c.mu.Unlock()
-	tools, err := c.list(ctx)
-	return c.record(tools, err)
+	c.notStale()
+	tools, s, err := c.list(ctx)
+	return c.record(tools, s, err)
+}
+
+// notStale begins a look: what is heard from now on makes it stale again. It returns
+// what was known before.
+func (c *Client) notStale() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found.stale = false
+	return c.found.snapshot
 }
 
 // RetryAfter is how long to wait before the server is asked again: 0 when the last
@@ -127,7 +136,7 @@ func (c *Client) RetryAfter() time.Duration {
 	return max(c.found.retry.Sub(c.opts.Clock()), time.Millisecond)
 }
 
-func (c *Client) record(tools []Tool, err error) (*Snapshot, error) {
+func (c *Client) record(tools []Tool, s *session, err error) (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := &c.found
@@ -135,32 +144,35 @@ func (c *Client) record(tools []Tool, err error) (*Snapshot, error) {
 	f.err = err
 	now := c.opts.Clock()
 	if err != nil {
+		f.stale = true // what is known was not confirmed
 		f.failures++
 		f.retry = now.Add(min(backOffFirst<<min(f.failures-1, 16), backOffMost))
 		return nil, err
 	}
 	f.failures = 0
-	f.snapshot = &Snapshot{Tools: tools, At: now}
+	f.snapshot, f.in = &Snapshot{Tools: tools, At: now}, s
 	return f.snapshot, nil
 }
 
 // list reads all pages, in a new session if the server forgot the old one.
-func (c *Client) list(ctx context.Context) ([]Tool, error) {
+func (c *Client) list(ctx context.Context) ([]Tool, *session, error) {
 	for attempt := 0; ; attempt++ {
 		s, err := c.connectedLocked(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		tools, x, err := c.pages(ctx, s)
 		if err == nil {
-			return tools, nil
+			return tools, s, nil
 		}
-		again := forgotten(x.get(), err)
-		if again || errors.Is(err, mcp.ErrConnectionClosed) {
+		// Asking twice does no harm, so a connection that broke is a reason as well.
+		o := x.get()
+		again := forgotten(o, err) || errors.Is(err, mcp.ErrConnectionClosed) || (o.status == 0 && errors.Is(err, ErrUnreachable))
+		if again {
 			c.drop(s)
 		}
-		if !again || attempt > 0 {
-			return nil, c.explainList(ctx, x, err)
+		if !again || attempt > 0 || ctx.Err() != nil {
+			return nil, nil, c.explainList(ctx, x, err)
 		}
 	}
 }
@@ -176,7 +188,7 @@ func forgotten(o outcome, err error) bool {
 
 func (c *Client) pages(ctx context.Context, s *session) ([]Tool, *exchange, error) {
 	var tools []Tool
-	cursor := ""
+	cursor, sum := "", 0
 	for range MaxPages {
 		x := &exchange{}
 		_, err := s.ListTools(withExchange(ctx, x), &mcp.ListToolsParams{Cursor: cursor})
@@ -188,6 +200,7 @@ func (c *Client) pages(ctx context.Context, s *session) ([]Tool, *exchange, erro
 		if err != nil {
 			return nil, x, err
 		}
+		sum = c.keep(page, sum)
 		if tools = append(tools, page...); len(tools) > MaxTools {
 			return nil, x, fmt.Errorf("%w: more than %d", ErrTooManyTools, MaxTools)
 		}
@@ -208,71 +221,10 @@ func (c *Client) explainList(ctx context.Context, x *exchange, err error) error 
 	case errors.Is(err, ErrTooManyTools) || errors.Is(err, ErrDiscovery):
 		return err
 	case o.tooLarge:
-		return fmt.Errorf("%w: a page is larger than %d bytes", ErrDiscovery, c.opts.MaxAnswer)
+		return fmt.Errorf("%w: a page is larger than %d bytes or %d values", ErrDiscovery, c.opts.MaxAnswer, strictjson.MaxValues)
 	case o.refused:
 		return fmt.Errorf("%w: it answered tools/list with the error %d", ErrDiscovery, o.code)
 	default:
 		return c.explain(ctx, x, err)
 	}
-}
-
-// sorted orders tools by name and marks those that share one.
-func sorted(tools []Tool) []Tool {
-	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
-	out := tools[:0]
-	for i := range tools {
-		if len(out) > 0 && out[len(out)-1].Name == tools[i].Name {
-			out[len(out)-1].Flaw = "the server lists it more than once"
-			continue
-		}
-		out = append(out, tools[i])
-	}
-	return out
-}
-
-// parsePage reads the result of tools/list. One tool that is none is left out or
-// marked; it does not take the others with it.
-func parsePage(raw []byte) (tools []Tool, next string, err error) {
-	node, err := strictjson.Parse(raw)
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrDiscovery, err)
-	}
-	list, ok := node.Member("tools")
-	if !ok || list.Kind != strictjson.Array {
-		return nil, "", fmt.Errorf("%w: tools is not a list", ErrDiscovery)
-	}
-	for i := range list.Children {
-		name, _ := list.Children[i].Member("name")
-		if name.Text == "" || len(name.Text) > contract.MaxIdentifier {
-			continue // there is no way to declare it
-		}
-		tools = append(tools, parseTool(name.Text, list.Children[i]))
-	}
-	cursor, _ := node.Member("nextCursor")
-	return tools, cursor.Text, nil
-}
-
-func parseTool(name string, node strictjson.Node) Tool {
-	t := Tool{Name: name, Description: name}
-	for _, member := range []string{"title", "description"} {
-		if text, _ := node.Member(member); clip(text.Text, contract.MaxDescription) != "" {
-			t.Description = clip(text.Text, contract.MaxDescription)
-		}
-	}
-	input, ok := node.Member("inputSchema")
-	if !ok || input.Kind != strictjson.Object {
-		t.Flaw = "inputSchema: must be an object"
-		return t
-	}
-	t.InputSchema = bytes.Clone(input.Raw)
-	if output, ok := node.Member("outputSchema"); ok && output.Kind == strictjson.Object {
-		t.OutputSchema = bytes.Clone(output.Raw)
-	}
-	digest, err := canonical.Hash(t.InputSchema)
-	if err != nil {
-		t.Flaw = "inputSchema: " + err.Error()
-		return t
-	}
-	t.Digest = digest
-	return t
 }

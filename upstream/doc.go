@@ -16,9 +16,12 @@
 //     session that other calls use.
 //   - Results keep their exact digits: they go past the SDK, which would put numbers
 //     through a float64.
+//   - A call is made in a session in which the tools were listed, and the tool is still
+//     the one that the caller was shown: behind a new session may be another server.
 //   - One call's bad answer is that call's failure. A session that the server forgot
 //     is made anew, and a call is repeated only when it surely was not executed.
 //
-// Limits: an answer is at most [DefaultMaxAnswer] bytes (Options can say otherwise),
-// a list of tools at most [MaxTools] in [MaxPages] pages.
+// Limits: an answer is at most [DefaultMaxAnswer] bytes (Options can say otherwise) and
+// 131,072 JSON values, a list of tools at most [MaxTools] in [MaxPages] pages, a schema
+// at most [MaxSchema] bytes, and all that are kept [MaxSchemas].
 package upstream

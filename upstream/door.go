@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
@@ -85,7 +86,7 @@ func (d *door) post(request *http.Request) (*http.Response, error) {
 	method, id := read(body)
 	x := &exchange{}
 	if id != "" {
-		if method == methodCall || method == methodList || method == "initialize" {
+		if method == methodCall || method == methodList || method == methodHello {
 			x = exchangeOf(request.Context())
 		}
 		d.questions.ask(id, question{method, x})
@@ -140,18 +141,30 @@ func (d *door) stream(request *http.Request) (*http.Response, error) {
 // send makes the request with the credentials, once more when they were renewed, and
 // follows redirects within the origin that repeat it.
 func (d *door) send(request *http.Request, body []byte, x *exchange) (*http.Response, error) {
-	target, fresh := request.URL, false
+	target, renewed := request.URL, false
+	credentials, err := d.credentials(request.Context(), false)
+	if err != nil {
+		return nil, err
+	}
 	for range maxRedirects + 2 {
-		response, err := d.try(request, target, body, x, fresh)
+		response, err := d.try(request, target, body, x, credentials)
 		if err != nil {
 			return nil, err
 		}
 		switch response.StatusCode {
-		case http.StatusUnauthorized:
-			if fresh || d.headers == nil {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			if renewed || d.headers == nil {
 				return response, nil
 			}
-			fresh = true
+			fresh, err := d.credentials(request.Context(), true)
+			if err != nil {
+				discard(response)
+				return nil, err
+			}
+			if maps.EqualFunc(credentials, fresh, slices.Equal[[]string]) {
+				return response, nil // it would say the same again
+			}
+			credentials, renewed = fresh, true
 		case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 			if target, err = response.Location(); err != nil || !sameOrigin(target, d.base) {
 				discard(response)
@@ -168,7 +181,19 @@ func (d *door) send(request *http.Request, body []byte, x *exchange) (*http.Resp
 	return nil, errRedirection
 }
 
-func (d *door) try(request *http.Request, target *url.URL, body []byte, x *exchange, fresh bool) (*http.Response, error) {
+// credentials are the headers with them; fresh reads them anew.
+func (d *door) credentials(ctx context.Context, fresh bool) (http.Header, error) {
+	if d.headers == nil {
+		return nil, nil //nolint:nilnil // there are none
+	}
+	header, err := d.headers(ctx, fresh)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errHeaders, err)
+	}
+	return header, nil
+}
+
+func (d *door) try(request *http.Request, target *url.URL, body []byte, x *exchange, credentials http.Header) (*http.Response, error) {
 	var sent atomic.Bool
 	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	out := request.Clone(ctx)
@@ -177,14 +202,8 @@ func (d *door) try(request *http.Request, target *url.URL, body []byte, x *excha
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	if d.headers != nil {
-		extra, err := d.headers(ctx, fresh)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errHeaders, err)
-		}
-		for name, values := range extra {
-			out.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-		}
+	for name, values := range credentials {
+		out.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	response, err := d.transport().RoundTrip(out)
 	if sent.Load() {

@@ -62,14 +62,16 @@ func TestOnlyItsOwnGoesOut(t *testing.T) {
 func TestCredentialsRotate(t *testing.T) {
 	t.Parallel()
 	var valid atomic.Value
+	var status atomic.Int32
 	valid.Store("one")
+	status.Store(http.StatusUnauthorized)
 	s := newRogue(t, func(s *rogue) {
 		s.before = func(w http.ResponseWriter, r *http.Request, _ message) bool {
-			if ok := r.Header.Get("X-Key") == valid.Load(); !ok {
-				w.WriteHeader(401)
-				return true
+			ok := r.Header.Get("X-Key") == valid.Load()
+			if !ok {
+				w.WriteHeader(int(status.Load()))
 			}
-			return false
+			return !ok
 		}
 	})
 	held, stored := "one", "one"
@@ -91,9 +93,23 @@ func TestCredentialsRotate(t *testing.T) {
 			t.Errorf("%s: %v", value, err)
 		}
 	}
-	valid.Store("unknown")
-	if _, err := echo(client, t.Context()); codeOf(err) != upstream.CodeCredentials {
-		t.Errorf("a refused credential: %v", err)
+	// Servers say either.
+	status.Store(http.StatusForbidden)
+	stored = "four"
+	valid.Store("four")
+	if _, err := echo(client, t.Context()); err != nil {
+		t.Errorf("after 403: %v", err)
+	}
+	for _, code := range []int32{http.StatusUnauthorized, http.StatusForbidden} {
+		status.Store(code)
+		valid.Store("unknown")
+		asked := len(s.all())
+		if _, err := echo(client, t.Context()); codeOf(err) != upstream.CodeCredentials {
+			t.Errorf("a refused credential: %v", err)
+		}
+		if n := len(s.all()) - asked; n != 1 {
+			t.Errorf("%d: the same credential was sent %d times", code, n)
+		}
 	}
 	stored = ""
 	if _, err := echo(client, t.Context()); codeOf(err) != upstream.CodeCredentials || strings.Contains(err.Error(), "secret") {
@@ -262,6 +278,9 @@ func TestTLS(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
 	client.SetTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if _, err := client.Discover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := echo(client, t.Context()); err != nil {
 		t.Error(err)
 	}

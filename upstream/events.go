@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// errTooLarge means that one message is over the limit.
+// errTooLarge means that one message is over the limit, of bytes or of values.
 var errTooLarge = errors.New("message is larger than the limit")
 
 // event is one server-sent event.

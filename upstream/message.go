@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -12,8 +13,12 @@ import (
 const (
 	methodList    = "tools/list"
 	methodCall    = "tools/call"
+	methodHello   = "initialize"
 	noticeChanged = "notifications/tools/list_changed"
 )
+
+// maxID is the longest id of a server's request, which is told back to it.
+const maxID = 256
 
 // question is a request that was sent and not answered yet.
 type question struct {
@@ -47,11 +52,15 @@ func (q *questions) take(id string) (question, bool) {
 
 // sift reads what a server sent as one message, or as a batch, and returns the
 // messages that the SDK may see, with the ids of the requests they answer. Whatever is
-// not of the protocol is left out.
-func (q *questions) sift(data []byte) (messages [][]byte, answered []string) {
+// not of the protocol is left out. It returns errTooLarge for more values than a
+// document may hold: nothing is made of those.
+func (q *questions) sift(data []byte) (messages [][]byte, answered []string, err error) {
 	node, err := strictjson.Parse(data)
+	if fault, ok := errors.AsType[*strictjson.Error](err); ok && fault.Rule == strictjson.RuleTooManyValues {
+		return nil, nil, errTooLarge
+	}
 	if err != nil {
-		return nil, nil
+		return nil, nil, err
 	}
 	batch := []strictjson.Node{node}
 	if node.Kind == strictjson.Array {
@@ -66,7 +75,7 @@ func (q *questions) sift(data []byte) (messages [][]byte, answered []string) {
 			answered = append(answered, id)
 		}
 	}
-	return messages, answered
+	return messages, answered, nil
 }
 
 func (q *questions) one(node strictjson.Node) (message []byte, answered string) {
@@ -75,7 +84,7 @@ func (q *questions) one(node strictjson.Node) (message []byte, answered string) 
 		return nil, ""
 	}
 	id, hasID := node.Member("id")
-	hasID = hasID && (id.Kind == strictjson.Number || id.Kind == strictjson.String)
+	hasID = hasID && (id.Kind == strictjson.Number || id.Kind == strictjson.String) && len(id.Raw) <= maxID
 	if method, ok := node.Member("method"); ok {
 		return incoming(method, id, hasID), ""
 	}
@@ -128,8 +137,17 @@ func (a question) answer(node strictjson.Node, id []byte) []byte {
 		shown = []byte(`{"content":[]}`)
 	case methodList:
 		shown = []byte(`{"tools":[]}`)
+	case methodHello:
+		shown = greeting(result)
 	}
 	return join(`{"jsonrpc":"2.0","id":`, string(id), `,"result":`, string(shown), `}`)
+}
+
+// greeting is what the SDK gets of an answer to initialize: it decodes all that it gets.
+func greeting(result strictjson.Node) []byte {
+	var b bytes.Buffer
+	keep(&b, result, []string{"protocolVersion", "capabilities", "serverInfo"})
+	return b.Bytes()
 }
 
 // errorMessage answers a request in the server's place.

@@ -54,7 +54,11 @@ func (p *posted) whole() (*http.Response, error) {
 		_ = p.finish(0, "", nil)
 		return nil, errors.Join(ErrUnreachable, err)
 	}
-	messages, answered := p.door.questions.sift(data)
+	messages, answered, err := p.door.questions.sift(data)
+	if errors.Is(err, errTooLarge) {
+		p.x.set(func(o *outcome) { o.tooLarge = true })
+		return p.unanswered(), nil
+	}
 	for i := range answered {
 		if answered[i] == p.id {
 			return p.finish(http.StatusOK, "application/json", messages[len(messages)-len(answered)+i]), nil

@@ -20,6 +20,9 @@ const contentMetadata = `{"sharedos/content":"mcp"}`
 // content is the output whatever stands beside it. Nothing of _meta is kept.
 func output(raw []byte, structured bool) (kernel.Output, error) {
 	invalid := failure(contract.CodeInvalidToolResult, false)
+	if !strictjson.Fits(raw) {
+		return kernel.Output{}, failure(CodeTooLarge, false)
+	}
 	node, err := strictjson.Parse(raw)
 	if err != nil {
 		return kernel.Output{}, invalid
@@ -102,6 +105,12 @@ func nestedFields(member string) []string {
 	switch member {
 	case "resource":
 		return []string{"uri", "mimeType", "text", "blob"}
+	case "capabilities":
+		return []string{"tools"}
+	case "tools":
+		return []string{"listChanged"}
+	case "serverInfo":
+		return []string{"name", "version"}
 	case "annotations":
 		return []string{"audience", "priority", "lastModified"}
 	default:

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-
-	"github.com/sharedos-dev/operator/kernel/strictjson"
 )
 
 // sieve is a stream of events of which only messages that the SDK may see are left.
@@ -78,12 +76,16 @@ func (s *sieve) take(ev *event) {
 		}
 		return
 	}
-	messages, answered := s.door.questions.sift(ev.data)
+	messages, answered, err := s.door.questions.sift(ev.data)
+	if errors.Is(err, errTooLarge) {
+		s.tooLarge()
+		return
+	}
 	for _, message := range messages {
 		mark.data, mark.hasData = message, true
 		mark.write(&s.out)
 	}
-	if s.posted != nil && len(messages) == 0 && strictjson.Check(ev.data) != nil {
+	if s.posted != nil && err != nil {
 		s.posted.x.set(func(o *outcome) { o.malformed = true }) // unless a better one follows
 	}
 	if s.posted != nil && slices.Contains(answered, s.posted.id) {

@@ -7,17 +7,18 @@ import (
 
 // Rules that an [Error] may name.
 const (
-	RuleSyntax       = "syntax"
-	RuleUTF8         = "utf8"
-	RuleDuplicateKey = "duplicate_key"
-	RuleTrailingData = "trailing_data"
-	RuleDepth        = "depth"
-	RuleNumber       = "number_range"
-	RuleType         = "type"
-	RuleUnknownField = "unknown_field"
-	RuleCaseVariant  = "case_variant"
-	RuleRequired     = "required"
-	RuleNull         = "null"
+	RuleSyntax        = "syntax"
+	RuleUTF8          = "utf8"
+	RuleDuplicateKey  = "duplicate_key"
+	RuleTrailingData  = "trailing_data"
+	RuleDepth         = "depth"
+	RuleTooManyValues = "too_many_values"
+	RuleNumber        = "number_range"
+	RuleType          = "type"
+	RuleUnknownField  = "unknown_field"
+	RuleCaseVariant   = "case_variant"
+	RuleRequired      = "required"
+	RuleNull          = "null"
 )
 
 // Error says which rule a document broke and where.

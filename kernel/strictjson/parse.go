@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -33,10 +34,13 @@ type Node struct {
 // MaxDepth is how deep arrays and objects may nest.
 const MaxDepth = 128
 
-// Parse reads one document. Errors are of type [*Error].
+// Parse reads one document of at most [MaxValues] values. Errors are of type [*Error].
 func Parse(data []byte) (Node, error) {
 	if !utf8.Valid(data) {
 		return Node{}, fault(RuleUTF8, "not valid UTF-8")
+	}
+	if tooManyValues(data, MaxValues) {
+		return Node{}, fault(RuleTooManyValues, "holds more than "+strconv.Itoa(MaxValues)+" values")
 	}
 	p := parser{data: data}
 	p.space()

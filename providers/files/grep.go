@@ -17,6 +17,9 @@ import (
 const (
 	maxMatches   = 1000
 	maxGrepBytes = 1 << 20
+	// valueWeight is what a text counts beside its bytes: an answer of empty lines must
+	// not hold more values than a document may.
+	valueWeight = 9
 )
 
 // grep answers files.grep.
@@ -178,13 +181,13 @@ func (a *answer) collect(b *batch) (full bool) {
 func weigh(m *plane.GrepMatch) int {
 	n := 64 + len(m.Text)
 	for _, segment := range m.Path {
-		n += len(segment) + 3
+		n += len(segment) + valueWeight
 	}
 	for _, line := range m.Before {
-		n += len(line) + 3
+		n += len(line) + valueWeight
 	}
 	for _, line := range m.After {
-		n += len(line) + 3
+		n += len(line) + valueWeight
 	}
 	return n
 }
