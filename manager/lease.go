@@ -33,7 +33,7 @@ func writeEvery(duration time.Duration) time.Duration { return min(leaseWrites, 
 // leaseLock is the lock that the replicas compete for. Its client is its own, so that
 // no other request keeps a renewal waiting.
 func leaseLock(config *rest.Config, namespace string, duration time.Duration) (resourcelock.Interface, error) {
-	config = rest.AddUserAgent(config, "leader-election")
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	// One request without an answer must not cost the lease.
 	config.Timeout = renewDeadline(duration) / 2
 	clientset, err := kubernetes.NewForConfig(config)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -59,6 +60,17 @@ func TestRenewalsAreSpared(t *testing.T) {
 	now = now.Add(2 * time.Second)
 	step("a renewal that fails", taken, 1)
 	step("and its repeat", taken, 1)
+}
+
+// The lease's own timeout must not become everybody's: it would cut every watch.
+func TestTheLeasesClientIsItsOwn(t *testing.T) {
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	if _, err := leaseLock(config, "ns", 12*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if config.Timeout != 0 || config.UserAgent != "" {
+		t.Errorf("the manager's configuration was changed: timeout %s, agent %q", config.Timeout, config.UserAgent)
+	}
 }
 
 // Two leaders at once: the one that cannot renew any more must have stopped before
