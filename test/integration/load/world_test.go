@@ -26,6 +26,7 @@ import (
 	"github.com/sharedos-dev/operator/bridge"
 	"github.com/sharedos-dev/operator/bridge/client"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/providers/wire"
 )
 
 // world is one namespace with an agent that may run and list files below Work.
@@ -84,7 +85,7 @@ func startFiles(t *testing.T) *httptest.Server {
 		if err != nil {
 			return
 		}
-		op, err := contract.Unmarshal[contract.ResourceOperation](raw)
+		op, err := wire.ParseOperation(raw)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
