@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,6 +50,7 @@ func (c *Connections) Broker(ctx context.Context, n *v1alpha1.ToolNamespace) (*B
 	if err != nil {
 		return nil, err
 	}
+	b.want(n)
 	found, err := b.client.Tools(ctx)
 	if err != nil {
 		return nil, err
@@ -78,6 +77,7 @@ func (c *Connections) Examine(ctx context.Context, n *v1alpha1.ToolNamespace) (E
 	if err := c.renew(ctx, n, b); err != nil {
 		return Examination{}, err
 	}
+	b.want(n)
 	found, err := b.client.Discover(ctx)
 	if err != nil {
 		return Examination{Retry: b.client.RetryAfter()}, err
@@ -114,6 +114,13 @@ func (c *Connections) Close() {
 	c.mu.Unlock()
 	for _, name := range names {
 		c.Forget(name)
+	}
+}
+
+// want has the schemas kept of the tools that are declared, and of no others.
+func (b *brokered) want(n *v1alpha1.ToolNamespace) {
+	for i := range n.Spec.Tools {
+		b.client.Want(string(n.Spec.Tools[i].Upstream))
 	}
 }
 
@@ -184,7 +191,7 @@ func (c *Connections) newBrokered(ctx context.Context, n *v1alpha1.ToolNamespace
 	name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
 	b := &brokered{trust: trust, header: &headerCache{read: c.headers(n.Namespace, source.HeadersFrom)}}
 	options := upstream.Options{
-		URL: base, TLS: config, Timeout: timeout(&source.Endpoint), DialContext: c.guard().DialContext, Version: c.Version,
+		URL: base, TLS: config, OnlyWanted: true, Timeout: timeout(&source.Endpoint), DialContext: c.guard().DialContext, Version: c.Version,
 		Changed: func() {
 			if c.Changed != nil {
 				c.Changed(name)
@@ -274,42 +281,4 @@ func (c *Connections) trust(ctx context.Context, namespace string, e *v1alpha1.E
 		}
 	}
 	return config, [sha256.Size]byte(sum.Sum(nil)), nil
-}
-
-// headerCache holds header values between two looks at their Secrets: a call does not
-// wait for the API server. A value that was refused is read again at once.
-type headerCache struct {
-	read func(context.Context) (http.Header, error)
-
-	mu   sync.Mutex
-	held http.Header
-}
-
-func (h *headerCache) get(ctx context.Context, fresh bool) (http.Header, error) {
-	h.mu.Lock()
-	held := h.held
-	h.mu.Unlock()
-	if held != nil && !fresh {
-		return held, nil
-	}
-	header, err := h.read(ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err != nil {
-		h.held = nil // what is gone is not used on
-		return nil, err
-	}
-	h.held = header
-	return header, nil
-}
-
-// headerValue is a Secret's value without the line end that an editor left there.
-func headerValue(prefix string, value []byte) (string, error) {
-	text := prefix + strings.TrimRight(string(value), "\r\n")
-	for i := range len(text) {
-		if b := text[i]; b != '\t' && (b < 0x20 || b == 0x7f) {
-			return "", fmt.Errorf("%w: a header's value holds a control character", ErrMaterial)
-		}
-	}
-	return text, nil
 }

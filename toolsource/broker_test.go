@@ -70,7 +70,7 @@ func serveWiki(t *testing.T) (*wiki, *v1alpha1.ToolNamespace, *toolsource.Connec
 	s := &wiki{}
 	s.key.Store("one")
 	s.schema.Store(pageSchema)
-	web := httptest.NewServer(s)
+	web := httptest.NewTLSServer(s)
 	t.Cleanup(web.Close)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, clientgoscheme.AddToScheme} {
@@ -83,7 +83,11 @@ func serveWiki(t *testing.T) (*wiki, *v1alpha1.ToolNamespace, *toolsource.Connec
 	n.Spec.Source.MCP.URL = web.URL
 	n.Spec.Source.MCP.HeadersFrom = []v1alpha1.HeaderFrom{{Name: "X-Key", SecretKeyRef: v1alpha1.KeyReference{Name: "wiki", Key: "key"}}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "wiki"}, Data: map[string][]byte{"key": []byte("one\n")}}
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(n, secret).Build()
+	n.Spec.Source.MCP.TLS = &v1alpha1.TLSConfig{CAFrom: &v1alpha1.CASource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "wiki-ca", Key: "ca.crt"}}}
+	authority := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "wiki-ca"}, Data: map[string]string{"ca.crt": string(pemOf(web.Certificate().Raw))},
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(n, secret, authority).Build()
 	connections := &toolsource.Connections{
 		Reader: reader, Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	}
@@ -169,6 +173,23 @@ func TestASourceIsReplaced(t *testing.T) {
 	connections.Forget(types.NamespacedName{Namespace: "ns", Name: "wiki"})
 	if again, err := connections.Broker(t.Context(), n); err != nil || len(again.Tools) != 1 {
 		t.Errorf("%v %v", again, err)
+	}
+}
+
+// TestSchemasThatNobodyDeclares are not kept, and are there once somebody does.
+func TestSchemasThatNobodyDeclares(t *testing.T) {
+	t.Parallel()
+	_, n, connections, _ := serveWiki(t)
+	tools := n.Spec.Tools
+	n.Spec.Tools = nil
+	found, err := connections.Broker(t.Context(), n)
+	if err != nil || len(found.Tools) != 0 || len(found.Statuses) != 1 || string(found.Statuses[0].SchemaDigest) != digest(t, pageSchema) {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	n.Spec.Tools = tools
+	n.Generation++
+	if found, err = connections.Broker(t.Context(), n); err != nil || len(found.Tools) != 1 || string(found.Tools[0].Definition.InputSchema) != pageSchema {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 

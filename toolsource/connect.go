@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ var (
 	ErrCredentials = errors.New("credentials cannot be used")
 	// ErrMaterial means that it exists and does not hold what it should.
 	ErrMaterial = errors.New("certificate or header value cannot be used")
+	// ErrClearText means that headersFrom stands beside an address without TLS.
+	ErrClearText = errors.New("headersFrom needs https: credentials are not sent in clear text")
 )
 
 // Material is what the installation itself identifies with.
@@ -162,26 +165,32 @@ func (c *Connections) Probe(ctx context.Context, n *v1alpha1.ToolNamespace) erro
 	return nil
 }
 
-// BaseURL is the address of an endpoint.
+// BaseURL is the address of an endpoint. One that credentials would be sent to in clear
+// text is refused with [ErrClearText]; the definition of the object refuses it as well.
 func BaseURL(e *v1alpha1.Endpoint, namespace string) (string, error) {
-	if e.URL != "" {
-		return e.URL, nil
+	base := e.URL
+	if base == "" {
+		if e.Service == nil {
+			return "", errors.New("neither url nor service is set")
+		}
+		base = serviceURL(e.Service, namespace)
 	}
-	if e.Service == nil {
-		return "", errors.New("neither url nor service is set")
+	if len(e.HeadersFrom) > 0 && !strings.HasPrefix(base, "https://") {
+		return "", ErrClearText
 	}
-	in := string(e.Service.Namespace)
+	return base, nil
+}
+
+func serviceURL(s *v1alpha1.ServiceReference, namespace string) string {
+	in, scheme := string(s.Namespace), string(s.Scheme)
 	if in == "" {
 		in = namespace
 	}
-	scheme := string(e.Service.Scheme)
 	if scheme == "" {
 		scheme = string(v1alpha1.SchemeHTTPS)
 	}
-	u := url.URL{
-		Scheme: scheme, Host: fmt.Sprintf("%s.%s.svc:%d", e.Service.Name, in, e.Service.Port), Path: e.Service.Path,
-	}
-	return u.String(), nil
+	u := url.URL{Scheme: scheme, Host: fmt.Sprintf("%s.%s.svc:%d", s.Name, in, s.Port), Path: s.Path}
+	return u.String()
 }
 
 func timeout(e *v1alpha1.Endpoint) time.Duration {
@@ -263,27 +272,4 @@ func (c *Connections) keyPair(ctx context.Context, namespace, name string) (tls.
 		return tls.Certificate{}, fmt.Errorf("%w: secret %q holds no certificate with its key", ErrMaterial, name)
 	}
 	return pair, nil
-}
-
-// headers reads the header values at every request, so that a rotated Secret is
-// picked up.
-func (c *Connections) headers(namespace string, from []v1alpha1.HeaderFrom) func(context.Context) (http.Header, error) {
-	if len(from) == 0 {
-		return nil
-	}
-	return func(ctx context.Context) (http.Header, error) {
-		out := http.Header{}
-		for _, h := range from {
-			value, err := c.secretKey(ctx, namespace, h.SecretKeyRef)
-			if err != nil {
-				return nil, err
-			}
-			text, err := headerValue(h.Prefix, value)
-			if err != nil {
-				return nil, fmt.Errorf("secret %q, key %q: %w", h.SecretKeyRef.Name, h.SecretKeyRef.Key, err)
-			}
-			out.Set(h.Name, text)
-		}
-		return out, nil
-	}
 }

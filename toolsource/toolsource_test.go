@@ -110,6 +110,12 @@ func TestBaseURL(t *testing.T) {
 			t.Errorf("%q %v, want %q", got, err, want)
 		}
 	}
+	for _, e := range []*v1alpha1.Endpoint{service(func(s *v1alpha1.ServiceReference) { s.Scheme = v1alpha1.SchemeHTTP }), {URL: "http://elsewhere.example"}} {
+		e.HeadersFrom = []v1alpha1.HeaderFrom{{Name: "X-Key"}}
+		if got, err := toolsource.BaseURL(e, "ns"); !errors.Is(err, toolsource.ErrClearText) {
+			t.Errorf("credentials would go to %q: %v", got, err)
+		}
+	}
 	if _, err := toolsource.BaseURL(&v1alpha1.Endpoint{}, "ns"); err == nil {
 		t.Error("an endpoint without an address was accepted")
 	}

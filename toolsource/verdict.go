@@ -129,7 +129,7 @@ func faultReason(fault error) v1alpha1.ConditionReason {
 	switch {
 	case errors.Is(fault, ErrCredentials):
 		return v1alpha1.ToolNamespaceReasonCredentialsNotFound
-	case errors.Is(fault, ErrMaterial), errors.Is(fault, upstream.ErrCredentials):
+	case errors.Is(fault, ErrMaterial), errors.Is(fault, ErrClearText), errors.Is(fault, upstream.ErrCredentials):
 		return v1alpha1.ToolNamespaceReasonCredentialsInvalid
 	case refused:
 		return v1alpha1.ToolNamespaceReasonAddressRefused

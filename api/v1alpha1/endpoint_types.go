@@ -130,7 +130,7 @@ type TLSConfig struct {
 // service MUST be set. Redirects are followed only within the same origin.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.service)",message="exactly one of url and service must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.headersFrom) || self.headersFrom.size() == 0 || !has(self.url) || self.url.startsWith('https://')",message="headersFrom needs an https url: credentials are not sent in clear text"
+// +kubebuilder:validation:XValidation:rule="!has(self.headersFrom) || self.headersFrom.size() == 0 || (has(self.url) ? self.url.startsWith('https://') : (!has(self.service) || !has(self.service.scheme) || self.service.scheme == 'https'))",message="headersFrom needs an https endpoint: credentials are not sent in clear text"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || (has(self.url) ? self.url.startsWith('https://') : (!has(self.service) || !has(self.service.scheme) || self.service.scheme == 'https'))",message="tls needs an https endpoint"
 type Endpoint struct {
 	// url of the server: https or http, a host, and neither user information nor
