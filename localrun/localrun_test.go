@@ -110,6 +110,13 @@ func call() error {
 	token := server.Headers["Authorization"]
 	post(token, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	post(token, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if os.Getenv(envRole) == "wiki" {
+		for i, page := range []string{"atlas/plan", "salaries", "../atlas"} {
+			_, text := post(token, `{"jsonrpc":"2.0","id":`+strconv.Itoa(i+2)+`,"method":"tools/call","params":{"name":"wiki.read","arguments":{"page":"`+page+`"}}}`)
+			fmt.Println(strings.Contains(text, "the text of atlas/plan"), strings.Contains(text, `\"code\"`))
+		}
+		return nil
+	}
 	for i, path := range []string{`["Work","atlas","status.md"]`, `["Work","salaries.csv"]`} {
 		_, text := post(token, `{"jsonrpc":"2.0","id":`+strconv.Itoa(i+2)+`,"method":"tools/call","params":{"name":"files.read","arguments":{"path":`+path+`}}}`)
 		fmt.Println(strings.Contains(text, "ships on 30 September"), strings.Contains(text, "no_matching_grant"))
@@ -257,7 +264,7 @@ func TestRefusals(t *testing.T) {
 	brokered := write("brokered.yaml", `apiVersion: sharedos.dev/v1alpha1
 kind: ToolNamespace
 metadata: {name: notes}
-spec: {enabled: true, source: {mcp: {url: "https://notes.example.com"}}}
+spec: {enabled: true, source: {mcp: {service: {name: notes, port: 8080}}}}
 `)
 	for name, c := range map[string]struct {
 		change func(*localrun.Options)
@@ -271,7 +278,9 @@ spec: {enabled: true, source: {mcp: {url: "https://notes.example.com"}}}
 		"harness":           {func(o *localrun.Options) { o.Harness = "gone" }, `no Harness "gone"`},
 		"folder":            {func(o *localrun.Options) { o.Files = "/no/such" }, "no folder"},
 		"manifests":         {func(o *localrun.Options) { o.Paths = []string{write("bad.yaml", "kind: [")} }, "bad.yaml:1"},
-		"brokered":          {func(o *localrun.Options) { o.Paths = append(o.Paths, brokered) }, "--without notes"},
+		"a Service":         {func(o *localrun.Options) { o.Paths = append(o.Paths, brokered) }, "--upstream notes=URL"},
+		"upstream":          {func(o *localrun.Options) { o.Upstreams = map[string]string{"gone": "http://a"} }, "--upstream gone: there is no"},
+		"secrets":           {func(o *localrun.Options) { o.Secrets = "/no/such" }, "no folder"},
 	} {
 		o := options(t, "calls")
 		c.change(&o)
@@ -279,7 +288,17 @@ spec: {enabled: true, source: {mcp: {url: "https://notes.example.com"}}}
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+	keyed := write("keyed.yaml", `apiVersion: sharedos.dev/v1alpha1
+kind: ToolNamespace
+metadata: {name: notes}
+spec: {enabled: true, source: {mcp: {url: "https://notes.example.com", headersFrom: [{name: X-Key, secretKeyRef: {name: k, key: k}}]}}}
+`)
 	o := options(t, "calls")
+	o.Paths, o.Upstreams = append(o.Paths, keyed), map[string]string{"notes": "http://notes.example.com"}
+	if _, err := localrun.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "clear text") {
+		t.Errorf("credentials in clear text: %v", err)
+	}
+	o = options(t, "calls")
 	o.Paths, o.Without = append(o.Paths, brokered), []string{"notes"}
 	if result, err := localrun.Run(t.Context(), o); err != nil || result.Status != contract.StatusSucceeded {
 		t.Errorf("without notes: %s %v", result.Status, err)

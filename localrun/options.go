@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel/audit"
 )
 
@@ -50,6 +51,19 @@ type Options struct {
 	// Without are tool namespaces to leave out.
 	Without []string
 
+	// Upstreams are addresses of MCP servers by tool namespace, instead of those of the
+	// manifests. One that is a Service of a cluster is reached no other way.
+	Upstreams map[string]string
+	// Secrets is a folder with one folder for each Secret or ConfigMap that a tool
+	// namespace names, and in it a file for each key. What it lacks is looked for among
+	// the manifests.
+	Secrets string
+	// Egress says which addresses of MCP servers may be dialled; nil is the built-in
+	// rule, which refuses loopback.
+	Egress *egress.Guard
+	// Version of this program, which MCP servers are told.
+	Version string
+
 	// Timeout and MaxToolCalls bound the turn; zero is the Harness's or the default.
 	Timeout      time.Duration
 	MaxToolCalls int64
@@ -86,7 +100,7 @@ func (o *Options) complete() error {
 	if o.Timeout < 0 || o.MaxToolCalls < 0 {
 		errs = append(errs, errors.New("limits must be positive"))
 	}
-	for name, dir := range map[string]string{"files": o.Files, "repo": o.Repo, "working directory": o.WorkDir} {
+	for name, dir := range map[string]string{"files": o.Files, "repo": o.Repo, "secrets": o.Secrets, "working directory": o.WorkDir} {
 		if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 			errs = append(errs, fmt.Errorf("%s: %s is no folder", name, dir))
 		}

@@ -11,39 +11,10 @@ import (
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
-	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/providers/files"
 	"github.com/sharedos-dev/operator/providers/files/fulltext"
 	"github.com/sharedos-dev/operator/providers/repo"
-	"github.com/sharedos-dev/operator/snapshot"
-	"github.com/sharedos-dev/operator/toolsource"
-	"github.com/sharedos-dev/operator/translate"
 )
-
-// sources are the tools of the enabled namespaces, served by this process. A broker
-// of MCP servers will stand beside the planes here.
-type sources struct {
-	snapshot *snapshot.Snapshot
-	planes   map[v1alpha1.ResourcePlane]kernel.ResourceProvider
-}
-
-// Tools implements [kernel.ToolProvider].
-func (s sources) Tools(_ context.Context, ac contract.AccessContext) ([]kernel.Tool, error) {
-	var tools []kernel.Tool
-	namespaces := s.snapshot.ToolNamespaces(ac.NamespaceID)
-	for i := range namespaces {
-		n := &namespaces[i]
-		if !slices.Contains(ac.EnabledToolNamespaces, translate.ToolNamespaceID(n)) || n.Spec.Source.Provider == nil {
-			continue
-		}
-		provider := s.planes[n.Spec.Source.Provider.Plane]
-		if provider == nil {
-			return nil, fmt.Errorf("nothing serves tool namespace %q", n.Name)
-		}
-		tools = append(tools, toolsource.Plane(n, provider)...)
-	}
-	return tools, nil
-}
 
 // open opens the providers of the folders that were given. The search index lies in
 // scratch, so that nothing is left behind.

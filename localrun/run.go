@@ -12,6 +12,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/envelope"
 	"github.com/sharedos-dev/operator/snapshot"
+	"github.com/sharedos-dev/operator/toolsource"
 	"github.com/sharedos-dev/operator/translate"
 )
 
@@ -56,12 +57,17 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 	if err := request.Validate(); err != nil {
 		return result, err
 	}
+	connections := &toolsource.Connections{Reader: material{s.read, o.Secrets}, Egress: o.Egress, Version: o.Version}
+	defer connections.Close()
 	grants := authority.Grants{Reader: s.snapshot}
 	progress := &progress{out: o.Progress, began: s.at, clock: o.Clock, next: o.Audit}
+	if err := s.examine(ctx, connections, progress); err != nil {
+		return result, err
+	}
 	k, err := kernel.New(kernel.Options{
 		Grants: grants, Delegation: grants, Usage: snapshot.NewUses(s.snapshot),
 		Audit: progress, Clock: o.Clock, NewID: o.NewID,
-		Providers: []kernel.ToolProvider{sources{s.snapshot, planes}},
+		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: s.snapshot, Connector: connector{connections, planes}}},
 	})
 	if err != nil {
 		return result, fmt.Errorf("make the kernel: %w", err)

@@ -1,7 +1,6 @@
 package localrun
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,13 +15,12 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-// ErrBrokered means that a tool namespace of an MCP server is on, which a local run
-// does not reach.
-var ErrBrokered = errors.New("its tools come from an MCP server, which a local run does not reach")
-
 // scene is everything a turn is made from, before anything runs.
 type scene struct {
 	snapshot *snapshot.Snapshot
+	read     *manifest.Set
+	// brokered are the enabled tool namespaces of MCP servers.
+	brokered []*v1alpha1.ToolNamespace
 	harness  *v1alpha1.Harness // nil when only a command was given
 	turn     *v1alpha1.Turn
 	parties  translate.Parties
@@ -31,11 +29,14 @@ type scene struct {
 
 // set reads the manifests and resolves who takes part, as the Turn controller does.
 func set(o *Options) (*scene, error) {
-	read, err := manifest.Read(o.Paths, manifest.Options{Namespace: o.Namespace})
+	read, err := manifest.Read(o.Paths, manifest.Options{Namespace: o.Namespace, Material: true})
 	if err != nil {
 		return nil, fmt.Errorf("the manifests are at fault:\n%w", err)
 	}
-	s := &scene{snapshot: snapshot.New(read.Objects...), at: o.Clock().UTC().Truncate(time.Microsecond)}
+	if err := o.readdress(read.Objects); err != nil {
+		return nil, err
+	}
+	s := &scene{snapshot: snapshot.New(read.Objects...), read: read, at: o.Clock().UTC().Truncate(time.Microsecond)}
 	if err := s.findHarness(o); err != nil {
 		return nil, err
 	}
@@ -108,8 +109,11 @@ func (s *scene) enable(o *Options) error {
 			continue
 		}
 		switch source := &n.Spec.Source; {
+		case source.MCP != nil && source.MCP.URL == "":
+			return fmt.Errorf("tool namespace %q: %w; say with --upstream %s=URL where it is, or leave it out with --without %s",
+				n.Name, ErrService, n.Name, n.Name)
 		case source.MCP != nil:
-			return fmt.Errorf("tool namespace %q: %w; leave it out with --without %s", n.Name, ErrBrokered, n.Name)
+			s.brokered = append(s.brokered, n)
 		case source.Provider != nil && o.folder(source.Provider.Plane) == "":
 			fmt.Fprintf(o.Progress, "tools of %s are left out: no folder was given for them\n", n.Name)
 			continue

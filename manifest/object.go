@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +23,10 @@ type Set struct {
 	Objects []client.Object
 	// Tests are the documents of kind AuthorizationTest.
 	Tests []*Document
+	// Secrets and ConfigMaps are there if [Options].Material asks for them. What a
+	// Secret gives as stringData is in its Data.
+	Secrets    []corev1.Secret
+	ConfigMaps []corev1.ConfigMap
 
 	documents map[string]*Document
 }

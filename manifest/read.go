@@ -26,6 +26,8 @@ type Options struct {
 	Namespace string
 	// Exclude, when set, passes over the files it answers true for, by path.
 	Exclude func(path string) bool
+	// Material also reads Secrets and ConfigMaps, which are passed over otherwise.
+	Material bool
 }
 
 // Read reads files, and every YAML and JSON file below folders. Hidden folders are
@@ -156,7 +158,8 @@ func (r *reader) node(path string, root *yaml.Node) {
 		return
 	}
 	d := &Document{Position: Position{path, top.Line}, APIVersion: version.Value, Kind: name.Value, root: root}
-	if d.Group() != v1alpha1.GroupName {
+	material := r.opts.Material && d.APIVersion == "v1" && (d.Kind == kindSecret || d.Kind == kindConfigMap)
+	if d.Group() != v1alpha1.GroupName && !material {
 		return
 	}
 	converter := &converter{file: path}
@@ -165,6 +168,10 @@ func (r *reader) node(path string, root *yaml.Node) {
 		if fault, ok := errors.AsType[Fault](err); ok {
 			r.faults = append(r.faults, fault)
 		}
+		return
+	}
+	if material {
+		r.material(d)
 		return
 	}
 	if d.Kind == KindAuthorizationTest {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/internal/plain"
 	"github.com/sharedos-dev/operator/kernel/audit/durable"
 	"github.com/sharedos-dev/operator/kernel/contract"
@@ -32,6 +33,7 @@ type localRun struct {
 	env     *env
 	options localrun.Options
 	kind    string
+	egress  string
 	audit   string
 	output  string
 	quiet   bool
@@ -52,6 +54,10 @@ $(NAME) stands for such a variable. claude and codex are told by themselves. Wit
 command, --type claude-code or codex runs that program with the message, and --harness
 runs the command of a Harness of the folder.
 
+MCP servers of ToolNamespaces are dialled from here, with the Secrets that they name:
+from the folder --secrets names, or from the manifests. A server on this machine needs
+--egress-allow 127.0.0.1, and one that is a Service of a cluster --upstream.
+
 Only what goes through the bridge is authorized. The agent runs as you, and nothing
 here confines its own tools; on a cluster its pod does.
 
@@ -62,6 +68,10 @@ kubectl sharedos local run policies/ --principal alice-assistant --files ./files
 
 # the same, told by a message
 kubectl sharedos local run policies/ --principal alice-assistant --files ./files --type codex -m 'When does Atlas ship?'
+
+# with an MCP server on this machine
+kubectl sharedos local run policies/ --principal alice-assistant --egress-allow 127.0.0.1 \
+  --upstream wiki=http://127.0.0.1:8080/mcp --secrets ./secrets -- claude -p 'What is new?'
 
 # any program that speaks MCP
 kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- ./my-agent --mcp '$(SHAREDOS_MCP_URL)'`),
@@ -92,6 +102,9 @@ func (l *localRun) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Repo, "repo", "", "folder of Git repositories that is served as the repo plane")
 	f.BoolVar(&o.ReadOnly, "read-only", false, "let nothing in these folders be changed")
 	f.StringSliceVar(&o.Without, "without", nil, "ToolNamespaces to leave out")
+	f.StringToStringVar(&o.Upstreams, "upstream", nil, "address of a ToolNamespace's MCP server, NAME=URL, instead of the one in the folder")
+	f.StringVar(&o.Secrets, "secrets", "", "folder of the Secrets that ToolNamespaces name: SECRET/KEY; else they are among the manifests")
+	f.StringVar(&l.egress, "egress-allow", "", "addresses of MCP servers to allow although they are refused, such as 127.0.0.1")
 	f.DurationVar(&o.Timeout, "timeout", 0, "time that the turn may take, up to 10m; the Harness's or 2m if none is given")
 	f.Int64Var(&o.MaxToolCalls, "max-tool-calls", 0, "calls that the turn may make; the Harness's or 16 if none is given")
 	f.StringVar(&o.WorkDir, "workdir", "", "folder that the command runs in; an empty one of its own if none is given")
@@ -117,6 +130,11 @@ func (l *localRun) run(cmd *cobra.Command) (err error) {
 	if o.Timeout > contract.MaxTimeoutMs*time.Millisecond {
 		return usage("--timeout: at most 10m")
 	}
+	allowed, err := egress.ParsePrefixes(l.egress)
+	if err != nil {
+		return usage("--egress-allow: %v", err)
+	}
+	o.Egress, o.Version = &egress.Guard{Allow: allowed}, version()
 	o.Namespace, o.Type = l.env.offlineNamespace(), v1alpha1.HarnessType(l.kind)
 	o.Stderr, o.Clock = l.env.streams.ErrOut, l.env.clock
 	if !l.quiet {
