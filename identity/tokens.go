@@ -52,6 +52,24 @@ type Tokens struct {
 	mu    sync.Mutex
 	known map[digest]*list.Element
 	order *list.List // oldest first
+	stats TokenStats
+}
+
+// TokenStats are about all tokens since the process began.
+type TokenStats struct {
+	// Hits were answered by a remembered review, Misses were not.
+	Hits, Misses uint64
+	// Held is how many reviews are remembered now, [MaxReviews] at most.
+	Held int
+}
+
+// Stats returns how the memory of reviews does.
+func (t *Tokens) Stats() TokenStats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.stats
+	out.Held = t.order.Len()
+	return out
 }
 
 type digest [sha256.Size]byte
@@ -126,13 +144,16 @@ func (t *Tokens) remembered(key digest) (authenticationv1.UserInfo, bool) {
 	defer t.mu.Unlock()
 	element, ok := t.known[key]
 	if !ok {
+		t.stats.Misses++
 		return authenticationv1.UserInfo{}, false
 	}
 	entry := element.Value.(*reviewed) //nolint:errcheck,forcetypeassert // the list holds nothing else
 	if !t.clock().Before(entry.until) {
 		t.drop(element)
+		t.stats.Misses++
 		return authenticationv1.UserInfo{}, false
 	}
+	t.stats.Hits++
 	return entry.user, true
 }
 

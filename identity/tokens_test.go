@@ -80,6 +80,14 @@ func TestAReviewIsRememberedForAWhile(t *testing.T) {
 			if got := r.asked.Load(); got != c.asked {
 				t.Errorf("the API server was asked %d times, want %d", got, c.asked)
 			}
+			held := 1
+			if name == "without an expiry" || name == "with an expiry that is text" {
+				held = 0
+			}
+			want := identity.TokenStats{Hits: uint64(2 - c.asked), Misses: uint64(c.asked), Held: held} //nolint:gosec // one or two
+			if got := tokens.Stats(); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
 		})
 	}
 }

@@ -45,11 +45,13 @@ type API struct {
 	Handler http.Handler
 	// Endings must be given the events of an informer of Turns.
 	Endings *turns.Endings
+	// Tokens are the reviews of callers' tokens.
+	Tokens *identity.Tokens
 }
 
 // NewAPI puts the kernel and its HTTP API together.
 func NewAPI(opts APIOptions) (*API, error) {
-	out := &API{Endings: &turns.Endings{}}
+	out := &API{Endings: &turns.Endings{}, Tokens: identity.NewTokens(opts.Reviews, opts.Kernel.Clock)}
 	desk := &turns.Desk{Live: opts.Live, Writer: opts.Cached, Endings: out.Endings, Stopping: opts.Stopping}
 	if opts.OnError != nil {
 		desk.OnError = func(err error) { opts.OnError(err, nil, "") }
@@ -76,7 +78,7 @@ func NewAPI(opts APIOptions) (*API, error) {
 		return nil, fmt.Errorf("make the kernel of questions: %w", err)
 	}
 	resolver := &identity.Resolver{
-		Tokens: identity.NewTokens(opts.Reviews, opts.Kernel.Clock), Reader: opts.Cached, Access: opts.Access, Clock: opts.Kernel.Clock,
+		Tokens: out.Tokens, Reader: opts.Cached, Access: opts.Access, Clock: opts.Kernel.Clock,
 	}
 	runner := &turns.Runner{Desk: desk, Kernel: gate, Speakers: resolver}
 	handler, err := httpapi.NewHandler(httpapi.Options{

@@ -51,6 +51,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.observation.tokens = api.Tokens.Stats
 	k := api.Kernel
 	informer, err := p.mgr.GetCache().GetInformer(ctx, &v1alpha1.Turn{})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/identity"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/observe"
@@ -25,15 +26,17 @@ type observation struct {
 	metrics *metric.Metrics
 	tracer  *tracing.Tracer
 	live    func() int
+	tokens  func() identity.TokenStats
 }
 
 // openObservation registers the metrics and starts the tracer that the OTEL_*
 // variables describe. The returned function sends what is left.
 func (p *process) openObservation(ctx context.Context) (func(), error) {
-	o := &observation{live: func() int { return 0 }}
+	o := &observation{live: func() int { return 0 }, tokens: func() identity.TokenStats { return identity.TokenStats{} }}
 	var err error
 	if o.metrics, err = metric.New(metrics.Registry, p.clock, metric.Live{
 		Sessions: func() int { return o.live() }, CertificateExpiry: p.certs.Expiry,
+		Tokens: func() metric.TokenCache { return metric.TokenCache(o.tokens()) },
 	}); err != nil {
 		return nil, err
 	}

@@ -43,13 +43,22 @@ var (
 	slow = []float64{.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200, 3600}
 )
 
-// Live is what is asked whenever somebody scrapes. Both are required.
+// TokenCache is how the memory of reviewed tokens does: what it answered and what it did
+// not since the process began, and how many reviews it holds.
+type TokenCache struct {
+	Hits, Misses uint64
+	Held         int
+}
+
+// Live is what is asked whenever somebody scrapes. All are required.
 type Live struct {
 	// Sessions is the number of turns that run here.
 	Sessions func() int
 	// CertificateExpiry is until when the serving certificate is valid; zero while
 	// there is none.
 	CertificateExpiry func() time.Time
+	// Tokens is the memory of the HTTP API's callers.
+	Tokens func() TokenCache
 }
 
 // New registers the metrics. A name that is registered already is an error.
@@ -79,7 +88,17 @@ func New(registry prometheus.Registerer, clock func() time.Time, live Live) (*Me
 		}
 		return 0
 	})
+	lookups := func(result string, of func(TokenCache) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sharedos_token_cache_lookups_total", ConstLabels: prometheus.Labels{"result": result},
+			Help: "Tokens of the HTTP API's callers: a hit had been reviewed a moment before, a miss had not.",
+		}, func() float64 { return float64(of(live.Tokens())) })
+	}
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sharedos_token_cache_entries", Help: "Reviews of tokens that are remembered now.",
+	}, func() float64 { return float64(live.Tokens().Held) })
 	for _, c := range []prometheus.Collector{
+		lookups("hit", func(t TokenCache) uint64 { return t.Hits }), lookups("miss", func(t TokenCache) uint64 { return t.Misses }), held,
 		m.decisions, m.failClosed, m.calls, m.resources, m.messages, m.turns, m.auditRecords,
 		m.callSeconds, m.loadSeconds, m.turnSeconds, m.auditSeconds, m.auditFailures, sessions, expiry,
 	} {

@@ -32,6 +32,7 @@ func start(t *testing.T) (*metrics.Metrics, *prometheus.Registry) {
 	registry := prometheus.NewPedanticRegistry()
 	m, err := metrics.New(registry, stepping(), metrics.Live{
 		Sessions: func() int { return 3 }, CertificateExpiry: func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Tokens: func() metrics.TokenCache { return metrics.TokenCache{Hits: 7, Misses: 2, Held: 1} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +93,14 @@ func TestAKernelsWorkIsCounted(t *testing.T) {
 		# HELP sharedos_certificate_expiry_timestamp_seconds When the serving certificate ends, Unix time; 0 while there is none.
 		# TYPE sharedos_certificate_expiry_timestamp_seconds gauge
 		sharedos_certificate_expiry_timestamp_seconds 1.8e+09
-	`, "sharedos_sessions", "sharedos_certificate_expiry_timestamp_seconds")
+		# HELP sharedos_token_cache_entries Reviews of tokens that are remembered now.
+		# TYPE sharedos_token_cache_entries gauge
+		sharedos_token_cache_entries 1
+		# HELP sharedos_token_cache_lookups_total Tokens of the HTTP API's callers: a hit had been reviewed a moment before, a miss had not.
+		# TYPE sharedos_token_cache_lookups_total counter
+		sharedos_token_cache_lookups_total{result="hit"} 7
+		sharedos_token_cache_lookups_total{result="miss"} 2
+	`, "sharedos_sessions", "sharedos_certificate_expiry_timestamp_seconds", "sharedos_token_cache_entries", "sharedos_token_cache_lookups_total")
 }
 
 func TestEveryEventCounts(t *testing.T) {
