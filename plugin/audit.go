@@ -52,7 +52,7 @@ func newAuditVerify(e *env) *cobra.Command {
 acknowledged record. Exit code 1 names the first record that is not as it was written.
 
 A log that was rewritten as a whole is consistent with itself. Keep the last hash
-elsewhere and give it with --hash to notice that.`,
+elsewhere and give it with --hash to notice that, for a log that nobody appended to since.`,
 		Example: examples("kubectl sharedos audit verify ./audit/log\nkubectl sharedos audit verify ./audit/log -o json"),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ elsewhere and give it with --hash to notice that.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&expect, "hash", "", "hash that some record of the log must have")
+	cmd.Flags().StringVar(&expect, "hash", "", "hash that the last record must have, as an earlier verify printed it")
 	o.addFlag(cmd)
 	return cmd
 }
