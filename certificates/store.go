@@ -78,11 +78,12 @@ func (s *Store) CA() ([]byte, error) {
 	return s.ca, nil
 }
 
-// Client is the manager's client certificate and the CA of its providers.
+// Client is the manager's client certificate and the CA of its own providers, which is
+// empty while, or if, there is none: other providers bring theirs.
 func (s *Store) Client() (tls.Certificate, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.server == nil || len(s.providerCA) == 0 {
+	if s.server == nil {
 		return tls.Certificate{}, nil, ErrNotReady
 	}
 	return *s.server, s.providerCA, nil
