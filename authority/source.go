@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,13 +29,18 @@ var (
 // not exist, or one of a duplicate address, is left out: it cannot be said whose
 // authority it is. Its own condition says so.
 func (g Grants) Load(ctx context.Context, ac contract.AccessContext) ([]contract.Grant, error) {
+	// Both are read as they are now, and neither needs the other's answer.
+	var list v1alpha1.GrantList
+	var listErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { listErr = g.Reader.List(ctx, &list, client.InNamespace(ac.NamespaceID)) })
 	directory, err := g.directory(ctx, ac.NamespaceID)
+	wg.Wait()
 	if err != nil {
 		return nil, err
 	}
-	var list v1alpha1.GrantList
-	if err := g.Reader.List(ctx, &list, client.InNamespace(ac.NamespaceID)); err != nil {
-		return nil, fmt.Errorf("list grants: %w", err)
+	if listErr != nil {
+		return nil, fmt.Errorf("list grants: %w", listErr)
 	}
 	var out []contract.Grant
 	for i := range list.Items {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,7 +79,7 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("open the turn: %w", err)
 	}
-	s.session = session
+	s.session, s.harness = session, found.harness
 	return ctrl.Result{}, r.recordAdmission(ctx, s, req, found)
 }
 
@@ -117,14 +118,20 @@ func (r *TurnReconciler) recordAdmission(ctx context.Context, s *turnScope, req 
 // gather reads everybody the Turn names, from the API server itself.
 func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered, *obstacle, error) {
 	var out gathered
+	var principals v1alpha1.PrincipalList
+	var namespaces v1alpha1.ToolNamespaceList
+	var wg sync.WaitGroup
+	var principalsErr, namespacesErr error
+	wg.Go(func() { principalsErr = r.Live.List(ctx, &principals, client.InNamespace(t.Namespace)) })
+	wg.Go(func() { namespacesErr = r.Live.List(ctx, &namespaces, client.InNamespace(t.Namespace)) })
 	harness, problem, err := r.harness(ctx, t)
+	wg.Wait()
 	if err != nil || problem != nil {
 		return out, problem, err
 	}
 	out.harness = harness
-	var principals v1alpha1.PrincipalList
-	if err := r.Live.List(ctx, &principals, client.InNamespace(t.Namespace)); err != nil {
-		return out, nil, fmt.Errorf("list principals: %w", err)
+	if principalsErr != nil {
+		return out, nil, fmt.Errorf("list principals: %w", principalsErr)
 	}
 	directory := translate.NewDirectory(principals.Items)
 	if out.parties, problem = partiesOf(t, directory); problem != nil {
@@ -133,9 +140,8 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	if problem, err := r.sharedExecution(ctx, t); err != nil || problem != nil {
 		return out, problem, err
 	}
-	var namespaces v1alpha1.ToolNamespaceList
-	if err := r.Live.List(ctx, &namespaces, client.InNamespace(t.Namespace)); err != nil {
-		return out, nil, fmt.Errorf("list tool namespaces: %w", err)
+	if namespacesErr != nil {
+		return out, nil, fmt.Errorf("list tool namespaces: %w", namespacesErr)
 	}
 	enabled, invalid := translate.EnabledToolNamespaces(namespaces.Items, out.parties.Principal)
 	if invalid != nil {

@@ -83,13 +83,25 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	scope := newTurnScope(turn, r.Clock())
 	scope.session, _ = r.Sessions.Get(key, string(turn.UID))
-	if err := r.watchdog(ctx, scope); err != nil {
+	result, err := r.step(ctx, scope)
+	if err == nil && scope.justAdmitted() {
+		// What it was admitted with is stored, so its pod need not wait until that comes
+		// back from the API server.
+		result, err = r.step(ctx, scope.following(r.Clock()))
+	}
+	return result, err
+}
+
+// step takes the Turn through the phases that can be done now, and stores that.
+func (r *TurnReconciler) step(ctx context.Context, s *turnScope) (ctrl.Result, error) {
+	if err := r.watchdog(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	result, err := r.advance(ctx, scope)
-	if stored := r.store(ctx, scope); stored != nil {
+	result, err := r.advance(ctx, s)
+	if stored := r.store(ctx, s); stored != nil {
 		return requeueOnConflict(stored)
 	}
+	s.stored = true
 	return settle(result, err)
 }
 
@@ -114,7 +126,11 @@ func (r *TurnReconciler) read(ctx context.Context, name types.NamespacedName) (*
 	if turn.IsFinished() {
 		return turn, nil
 	}
-	if last, known := r.written.Load(turn.UID); known && last == turn.ResourceVersion {
+	last, known := r.written.Load(turn.UID)
+	if known && last == turn.ResourceVersion {
+		return turn, nil
+	}
+	if _, open := r.Sessions.Get(sessions.Key{Namespace: name.Namespace, Turn: name.Name}, string(turn.UID)); !known && !open && untouched(turn) {
 		return turn, nil
 	}
 	fresh := &v1alpha1.Turn{}
@@ -125,6 +141,13 @@ func (r *TurnReconciler) read(ctx context.Context, name types.NamespacedName) (*
 		return nil, fmt.Errorf("get turn: %w", err)
 	}
 	return fresh, nil
+}
+
+// untouched reports whether no manager has written to the Turn yet. What is done with
+// it begins with a write on top of that very version, which fails if there is a newer
+// one, so the cache will do.
+func untouched(t *v1alpha1.Turn) bool {
+	return len(t.Finalizers) == 0 && t.Status.Admission == nil && t.Status.ObservedGeneration == 0
 }
 
 // advance runs the phases that the Turn has not been through yet.

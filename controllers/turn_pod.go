@@ -66,10 +66,13 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 	if s.turn.Spec.Harness == "" {
 		return r.bindExternal(ctx, s)
 	}
-	harness := &v1alpha1.Harness{}
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.turn.Namespace, Name: string(s.turn.Spec.Harness)}, harness); err != nil {
-		s.waiting, s.waitingFor, s.retry = fmt.Sprintf("harness %q: %v", s.turn.Spec.Harness, err), "HarnessNotReady", true
-		return client.IgnoreNotFound(err)
+	harness := s.harness
+	if harness == nil {
+		harness = &v1alpha1.Harness{}
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.turn.Namespace, Name: string(s.turn.Spec.Harness)}, harness); err != nil {
+			s.waiting, s.waitingFor, s.retry = fmt.Sprintf("harness %q: %v", s.turn.Spec.Harness, err), "HarnessNotReady", true
+			return client.IgnoreNotFound(err)
+		}
 	}
 	if err := r.applyEgress(ctx, s.turn, harness); err != nil {
 		return err

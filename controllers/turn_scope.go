@@ -21,6 +21,10 @@ type turnScope struct {
 	before  *v1alpha1.Turn
 	session *sessions.Session
 	state   sessions.State
+	// harness is the one that the Turn was admitted with, if that was just now.
+	harness *v1alpha1.Harness
+	// stored says that everything here is in the API server.
+	stored bool
 	// records are the contents that are stored beside the status, by kind.
 	records map[string][]byte
 	// now is the instant of this look.
@@ -38,6 +42,18 @@ func newTurnScope(turn *v1alpha1.Turn, now time.Time) *turnScope {
 
 func (s *turnScope) key() sessions.Key {
 	return sessions.Key{Namespace: s.turn.Namespace, Turn: s.turn.Name}
+}
+
+// justAdmitted reports whether this look admitted the Turn, and that is stored.
+func (s *turnScope) justAdmitted() bool {
+	return s.stored && s.before.Status.Admission == nil && s.turn.Status.Admission != nil && !s.turn.IsFinished()
+}
+
+// following is the next look at the Turn as it was stored.
+func (s *turnScope) following(now time.Time) *turnScope {
+	next := newTurnScope(s.turn, now)
+	next.session, next.harness = s.session, s.harness
+	return next
 }
 
 // mustEnd is why the Turn is to be ended, if it is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,12 +89,16 @@ func (w *Webhook) target(ctx context.Context, req admission.Request, pod *corev1
 	if err != nil || refusal != nil {
 		return Target{}, refusal, err
 	}
+	var kind string
+	var kindErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { kind, kindErr = w.harnessType(ctx, turn) })
 	refusal, err = w.mayRunAs(ctx, pod, turn)
+	wg.Wait()
 	if err != nil || refusal != nil {
 		return Target{}, refusal, err
 	}
-	kind, err := w.harnessType(ctx, turn)
-	return Target{Turn: name, Harness: kind}, nil, err
+	return Target{Turn: name, Harness: kind}, nil, kindErr
 }
 
 // standing refuses a Turn that takes no pod any more.
