@@ -66,6 +66,15 @@ build: ## Build the programs into bin/.
 plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
 
+# With the plugin's flags, so that the standard library is compiled once for both.
+.PHONY: example-harness
+example-harness: ## Build the example agent, bin/example-harness.
+	CGO_ENABLED=0 go -C examples/harness build -trimpath -ldflags='-s -w' -o $(BIN)/example-harness .
+
+.PHONY: first-turn
+first-turn: ## Time from a clone with a cold build cache to a finished local Turn.
+	examples/first-turn.sh
+
 .PHONY: images
 images: ## Build the images into dist/images, without a container engine.
 	go -C images run . build --tag=$(TAG) --version=$(VERSION) $(if $(PLATFORMS),--platform=$(PLATFORMS))

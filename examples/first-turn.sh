@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Times a newcomer's path: a fresh clone, an empty build cache, and the README's commands
+# up to a finished local Turn, exactly as they stand there.
+#
+#   examples/first-turn.sh            modules that were downloaded before are used
+#   MODULES=empty examples/first-turn.sh   they are downloaded too
+set -euo pipefail
+repository=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
+dir=$(mktemp -d)
+trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+commands=$(awk '/^Without a cluster at all/ {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' "$repository/README.md")
+[ -n "$commands" ] || { echo 'the README has no commands for a Turn without a cluster' >&2; exit 1; }
+export GOCACHE=$dir/cache
+[ "${MODULES:-}" != empty ] || export GOMODCACHE=$dir/modules
+echo "$(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg), $(go version | cut -d' ' -f3), modules ${MODULES:-warm}"
+SECONDS=0
+git clone -q "$repository" "$dir/source"
+cd "$dir/source"
+bash -euo pipefail -c "$commands" >"$dir/output" || { cat "$dir/output" >&2; exit 1; }
+echo "from clone to a finished Turn: $SECONDS s"
