@@ -1,8 +1,10 @@
 package manager
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -69,9 +71,13 @@ func (p *process) rotatorFor(secret, dir string, services ...string) *rotator.Ce
 		host := service + "." + p.opts.Namespace + ".svc"
 		names = append(names, host, host+".cluster.local")
 	}
+	// The rotation looks for DNSName in a certificate and for no other name. One that
+	// stands for all of them has a certificate renewed that an older installation made,
+	// when services were fewer.
+	all := sha256.Sum256([]byte(strings.Join(names, " ")))
 	return &rotator.CertRotator{
 		SecretKey: p.own(secret), CertDir: follower.DirOf(secret), CAName: secret + "-ca", CAOrganization: "sharedos",
-		DNSName: names[0], ExtraDNSNames: names[1:], IsReady: make(chan struct{}), FieldOwner: controllers.FieldOwner,
+		DNSName: "names-" + hex.EncodeToString(all[:8]) + ".invalid", ExtraDNSNames: names, IsReady: make(chan struct{}), FieldOwner: controllers.FieldOwner,
 		ControllerName: "rotate-" + secret, RequireLeaderElection: p.opts.LeaderElect,
 	}
 }
