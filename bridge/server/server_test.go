@@ -311,6 +311,32 @@ func TestSessionStream(t *testing.T) {
 	}
 }
 
+// TestClocksThatDiffer: a token that another manager signed, whose clock is five minutes
+// off. Its expiry counts, and no other time in it: one that is signed in the future is
+// good, one that has run out by this manager's clock has ended with its turn.
+func TestClocksThatDiffer(t *testing.T) {
+	for name, c := range map[string]struct {
+		skew, life time.Duration
+		status     int
+	}{
+		"ahead":                    {5 * time.Minute, time.Minute, http.StatusOK},
+		"behind, still valid":      {-5 * time.Minute, 6 * time.Minute, http.StatusOK},
+		"behind, expired already":  {-5 * time.Minute, 4 * time.Minute, http.StatusGone},
+		"behind, expired just now": {-5 * time.Minute, 5 * time.Minute, http.StatusGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.attach(t)
+			token := f.mint(t, secret, func(claims *mcp.ExecutionClaims) {
+				claims.ExpiresAt = contract.At(f.world.Clock.Now().Add(c.skew + c.life))
+			})
+			if status, body := f.do(t, http.MethodGet, bridge.PathCatalog, "bound", token, ""); status != c.status {
+				t.Errorf("%d %s, want %d", status, body, c.status)
+			}
+		})
+	}
+}
+
 // TestSessionStreamsEndWithTheirManager: a bridge learns at once that it has to look
 // for the next leader. Nothing is said about the turn, which goes on.
 func TestSessionStreamsEndWithTheirManager(t *testing.T) {
