@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,4 +27,11 @@ func (w *World) Uses(ctx context.Context, name string) int64 {
 		return -1
 	}
 	return grant.Status.Uses
+}
+
+// ExpiringGrant is a Grant, not created yet, that holds until then.
+func (w *World) ExpiringGrant(name, plane string, path []string, until time.Time, actions ...string) *v1alpha1.Grant {
+	grant := w.grant(name, plane, path, actions...)
+	grant.Spec.Constraints = &v1alpha1.GrantConstraints{ExpiresAt: v1alpha1.Timestamp(until.UTC().Format(time.RFC3339))}
+	return grant
 }
