@@ -159,3 +159,19 @@ func TestProvidersAndEgress(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryIsCollectedBelowTheLimit: the Go runtime is told of nine tenths of it.
+func TestMemoryIsCollectedBelowTheLimit(t *testing.T) {
+	for limit, want := range map[string]string{"512Mi": "471859KiB", "1Gi": "943718KiB", "1000M": ""} {
+		manager := find[*appsv1.StatefulSet](t, render(t, "manager: {resources: {limits: {memory: "+limit+"}}}"), "sharedos-manager")
+		got := ""
+		for _, e := range manager.Spec.Template.Spec.Containers[0].Env {
+			if e.Name == "GOMEMLIMIT" {
+				got = e.Value
+			}
+		}
+		if got != want {
+			t.Errorf("of %s: %q, want %q", limit, got, want)
+		}
+	}
+}

@@ -75,3 +75,12 @@ capabilities:
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
+
+{{/* Nine tenths of a container's memory limit as the Go runtime reads it; empty without a limit in Ki, Mi or Gi. */}}
+{{- define "sharedos.softMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (default dict .) | toString -}}
+{{- if regexMatch "^[1-9][0-9]*(Ki|Mi|Gi)$" $limit -}}
+{{- $unit := get (dict "Ki" 1 "Mi" 1024 "Gi" 1048576) (regexFind "[KMG]i$" $limit) -}}
+{{- div (mul (regexFind "^[0-9]+" $limit | int64) $unit 9) 10 }}KiB
+{{- end -}}
+{{- end }}
