@@ -178,6 +178,9 @@ func (r *TurnReconciler) advance(ctx context.Context, s *turnScope) (ctrl.Result
 // store writes the status, and everything that must follow or precede it.
 func (r *TurnReconciler) store(ctx context.Context, s *turnScope) error {
 	s.reflect()
+	if err := r.nameDisruption(ctx, s); err != nil {
+		return err
+	}
 	if err := r.storeRecords(ctx, s); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,6 +53,28 @@ func TestDisruptions(t *testing.T) {
 				t.Errorf("with the container's word: %+v, want %s and the exit code", got, c.says)
 			}
 		})
+	}
+}
+
+// TestNameDisruption: an exit code that a signal explains gets its reason.
+func TestNameDisruption(t *testing.T) {
+	pod := &corev1.Pod{}
+	e := v1alpha1.TurnError{Code: sessions.CodeHarnessExited, Message: "the harness exited with code 143", Details: `{"exitCode":143}`}
+	before := e
+	controllers.NameDisruption(&e, 143, pod)
+	if diff := cmp.Diff(before, e); diff != "" {
+		t.Errorf("nobody took the pod away: %s", diff)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "drained",
+	}}
+	controllers.NameDisruption(&e, 143, pod)
+	want := v1alpha1.TurnError{
+		Code: sessions.CodeHarnessExited, Message: "the harness exited with code 143 (Evicted): drained",
+		Details: `{"exitCode":143,"reason":"Evicted"}`,
+	}
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("an evicted pod: %s", diff)
 	}
 }
 
