@@ -70,7 +70,8 @@ func (c *counter) add(t *v1alpha1.Turn) int {
 	}
 	listed := 0
 	if t.Status.Events != nil {
-		for i := range t.Status.Events.Items {
+		// Once all that the counter tells of are found, no event is another.
+		for i := 0; i < len(t.Status.Events.Items) && listed < int(t.Status.Usage.Denied); i++ {
 			e := &t.Status.Events.Items[i]
 			if code, ok := deniedCode(e); ok {
 				listed++
