@@ -46,8 +46,9 @@ const (
 	// rewriteAfter is how old lastDiscovered gets when nothing else changed.
 	rewriteAfter = 5 * time.Minute
 	// atOnce is how many sources are looked at together; one that hangs takes one place
-	// for ten seconds, and then waits longer every time.
-	atOnce = 8
+	// for ten seconds, and then waits longer every time. A look is little but waiting, so
+	// there are places for many that hang beside those that do not.
+	atOnce = 64
 )
 
 // SetupWithManager registers the controller.

@@ -1,0 +1,144 @@
+package peers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/egress"
+	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/mcp"
+	"github.com/sharedos-dev/operator/test/peers/turn"
+	"github.com/sharedos-dev/operator/toolsource"
+)
+
+// oddSchemas are inputs that broke products of this kind.
+var oddSchemas = map[string]string{
+	"refs":         `{"type":"object","$defs":{"p":{"type":"array","items":{"$ref":"#/$defs/p"}}},"properties":{"p":{"$ref":"#/$defs/p"},"text":{"type":"string"}}}`,
+	"nullable":     `{"type":"object","properties":{"text":{"type":"string","nullable":true},"b":{"type":["string","null"]}}}`,
+	"no-type":      `{"properties":{"text":{}},"x-more":1.50}`,
+	"no-members":   `{"type":"object"}`,
+	"empty":        `{}`,
+	"wrong":        `{"type":"int"}`,
+	"large-number": `{"type":"object","properties":{"n":{"maximum":9007199254740992,"multipleOf":0.1}}}`,
+}
+
+// sizes is a server of these tools; a call of one answers with as many bytes of text as
+// its argument n says.
+func sizes(w http.ResponseWriter, r *http.Request) {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct{ Arguments struct{ N int } }
+	}
+	_ = json.NewDecoder(r.Body).Decode(&m)
+	result := `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sizes","version":"1"}}`
+	switch m.Method {
+	case "initialize":
+	case "tools/list":
+		list := make([]string, 0, len(oddSchemas))
+		for name, schema := range oddSchemas {
+			list = append(list, fmt.Sprintf(`{"name":%q,"inputSchema":%s}`, name, schema))
+		}
+		result = `{"tools":[` + strings.Join(list, ",") + `]}`
+	case "tools/call":
+		result = `{"content":[{"type":"text","text":"` + strings.Repeat("x", m.Params.Arguments.N) + `"}]}`
+	default:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+// sizesTurn is a turn with every tool of that server; granted is what it may use.
+func sizesTurn(t *testing.T, granted ...contract.Capability) *turn.Turn {
+	t.Helper()
+	n := &v1alpha1.ToolNamespace{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "peer", UID: "u", Generation: 1},
+		Spec: v1alpha1.ToolNamespaceSpec{Enabled: true, Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{
+			Endpoint: v1alpha1.Endpoint{URL: serve(t, http.HandlerFunc(sizes)) + "/mcp"},
+		}}},
+	}
+	connections := &toolsource.Connections{Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
+	t.Cleanup(connections.Close)
+	first, err := connections.Broker(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range first.Statuses {
+		n.Spec.Tools = append(n.Spec.Tools, v1alpha1.ToolDeclaration{
+			Name: v1alpha1.ToolName("peer." + s.Upstream), Upstream: s.Upstream, SchemaDigest: s.SchemaDigest, ReadWrite: v1alpha1.ToolRead,
+			Requirement: v1alpha1.ToolRequirement{Action: "use", Resource: v1alpha1.RequiredResource{Namespace: "peer", Path: "['" + string(s.Upstream) + "']"}},
+		})
+	}
+	n.Generation = 2
+	binding, err := connections.Broker(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := turn.Open(t.Context(), turn.Options{Tools: binding.Tools, Capabilities: granted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.End() })
+	return opened
+}
+
+// TestPublishedSchemas: the catalogue has the server's own schemas, to the digit, and not
+// the tool whose schema is none.
+func TestPublishedSchemas(t *testing.T) {
+	in := sizesTurn(t, below("use"))
+	catalogue, err := in.Bridge.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]string{}
+	for _, tool := range catalogue.Tools {
+		if name, ours := strings.CutPrefix(tool.Name, "peer."); ours {
+			published[name] = string(tool.InputSchema)
+		}
+	}
+	for name, want := range oddSchemas {
+		if name == "wrong" {
+			want = ""
+		}
+		if published[name] != want {
+			t.Errorf("%s: published as %s, want %s", name, published[name], want)
+		}
+	}
+}
+
+// TestLargeAnswers pass the kernel and the bridge whole; a denial before them changes
+// nothing.
+func TestLargeAnswers(t *testing.T) {
+	in := sizesTurn(t, below("use", "no-members"))
+	run(t, in, []step{{"empty", `{"n":1}`, contract.StatusDenied, "no_matching_grant", ""}})
+	for _, size := range []int{1, 64<<10 + 1, 1 << 20, 10 << 20} {
+		result, err := in.Bridge.Invoke(t.Context(), mcp.Invocation{
+			CallID: fmt.Sprintf("size-%d", size), Tool: "peer.no-members", Arguments: contract.Object(fmt.Sprintf(`{"n":%d}`, size)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > 4<<20 {
+			if result.Status != contract.StatusFailed || result.Error.Code != "upstream_answer_too_large" {
+				t.Errorf("%d bytes: %s, %+v", size, result.Status, result.Error)
+			}
+			continue
+		}
+		if result.Status != contract.StatusSucceeded || string(result.Output) != `"`+strings.Repeat("x", size)+`"` {
+			t.Errorf("%d bytes: %s, %d bytes, %+v", size, result.Status, len(result.Output), result.Error)
+		}
+		encoded, err := mcp.EncodeCallResult(result, nil)
+		if err != nil || !strings.Contains(string(encoded), strings.Repeat("x", size)) {
+			t.Errorf("%d bytes: the harness gets %d (%v)", size, len(encoded), err)
+		}
+	}
+}
