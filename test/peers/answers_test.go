@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/egress"
+	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/mcp"
 	"github.com/sharedos-dev/operator/test/peers/turn"
@@ -57,11 +60,11 @@ func sizes(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// sizesTurn is a turn with every tool of that server; granted is what it may use.
-func sizesTurn(t *testing.T, granted ...contract.Capability) *turn.Turn {
+// sizesOf are the tools of that server, as a ToolNamespace of that name publishes them.
+func sizesOf(t *testing.T, name string) []kernel.Tool {
 	t.Helper()
 	n := &v1alpha1.ToolNamespace{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "peer", UID: "u", Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Generation: 1},
 		Spec: v1alpha1.ToolNamespaceSpec{Enabled: true, Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{
 			Endpoint: v1alpha1.Endpoint{URL: serve(t, http.HandlerFunc(sizes)) + "/mcp"},
 		}}},
@@ -74,8 +77,8 @@ func sizesTurn(t *testing.T, granted ...contract.Capability) *turn.Turn {
 	}
 	for _, s := range first.Statuses {
 		n.Spec.Tools = append(n.Spec.Tools, v1alpha1.ToolDeclaration{
-			Name: v1alpha1.ToolName("peer." + s.Upstream), Upstream: s.Upstream, SchemaDigest: s.SchemaDigest, ReadWrite: v1alpha1.ToolRead,
-			Requirement: v1alpha1.ToolRequirement{Action: "use", Resource: v1alpha1.RequiredResource{Namespace: "peer", Path: "['" + string(s.Upstream) + "']"}},
+			Name: v1alpha1.ToolName(name + "." + string(s.Upstream)), Upstream: s.Upstream, SchemaDigest: s.SchemaDigest, ReadWrite: v1alpha1.ToolRead,
+			Requirement: v1alpha1.ToolRequirement{Action: "use", Resource: v1alpha1.RequiredResource{Namespace: v1alpha1.Identifier(name), Path: "['" + string(s.Upstream) + "']"}},
 		})
 	}
 	n.Generation = 2
@@ -83,7 +86,13 @@ func sizesTurn(t *testing.T, granted ...contract.Capability) *turn.Turn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := turn.Open(t.Context(), turn.Options{Tools: binding.Tools, Capabilities: granted})
+	return binding.Tools
+}
+
+// sizesTurn is a turn with every tool of that server; granted is what it may use.
+func sizesTurn(t *testing.T, tools []kernel.Tool, granted ...contract.Capability) *turn.Turn {
+	t.Helper()
+	opened, err := turn.Open(t.Context(), turn.Options{Tools: tools, Capabilities: granted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +100,35 @@ func sizesTurn(t *testing.T, granted ...contract.Capability) *turn.Turn {
 	return opened
 }
 
+// TestOneVerbOfTwoSources: a grant for one source's tool says nothing about the other's
+// of the same name.
+func TestOneVerbOfTwoSources(t *testing.T) {
+	in := sizesTurn(t, append(sizesOf(t, "peer"), sizesOf(t, "other")...), below("use", "no-members"))
+	catalogue, err := in.Bridge.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range catalogue.Tools {
+		if strings.HasSuffix(tool.Name, ".no-members") {
+			names = append(names, tool.Name)
+		}
+	}
+	if !slices.Equal(names, []string{"peer.no-members"}) {
+		t.Errorf("the catalogue has %q", names)
+	}
+	for name, want := range map[string]contract.Status{"peer.no-members": contract.StatusSucceeded, "other.no-members": contract.StatusDenied} {
+		result, err := in.Bridge.Invoke(t.Context(), mcp.Invocation{CallID: name, Tool: name, Arguments: contract.Object(`{"n":1}`)})
+		if err != nil || result.Status != want {
+			t.Errorf("%s: %s, %+v, %v; want %s", name, result.Status, result.Error, err, want)
+		}
+	}
+}
+
 // TestPublishedSchemas: the catalogue has the server's own schemas, to the digit, and not
 // the tool whose schema is none.
 func TestPublishedSchemas(t *testing.T) {
-	in := sizesTurn(t, below("use"))
+	in := sizesTurn(t, sizesOf(t, "peer"), below("use"))
 	catalogue, err := in.Bridge.Catalog(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +152,7 @@ func TestPublishedSchemas(t *testing.T) {
 // TestLargeAnswers pass the kernel and the bridge whole; a denial before them changes
 // nothing.
 func TestLargeAnswers(t *testing.T) {
-	in := sizesTurn(t, below("use", "no-members"))
+	in := sizesTurn(t, sizesOf(t, "peer"), below("use", "no-members"))
 	run(t, in, []step{{"empty", `{"n":1}`, contract.StatusDenied, "no_matching_grant", ""}})
 	for _, size := range []int{1, 64<<10 + 1, 1 << 20, 10 << 20} {
 		result, err := in.Bridge.Invoke(t.Context(), mcp.Invocation{

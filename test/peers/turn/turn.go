@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -108,8 +109,10 @@ func request(opts Options) contract.ExecutionRequest {
 		calls = 1000
 	}
 	namespaces := []string{"files", kernel.ToolNamespaceSharedOS}
-	if len(opts.Tools) > 0 {
-		namespaces = append(namespaces, opts.Tools[0].Definition.Namespace)
+	for i := range opts.Tools {
+		if name := opts.Tools[i].Definition.Namespace; !slices.Contains(namespaces, name) {
+			namespaces = append(namespaces, name)
+		}
 	}
 	return contract.ExecutionRequest{
 		Version: contract.Version, ExecutionID: "execution-1", Agent: agent,
