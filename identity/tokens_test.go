@@ -84,7 +84,7 @@ func TestAReviewIsRememberedForAWhile(t *testing.T) {
 			if name == "without an expiry" || name == "with an expiry that is text" {
 				held = 0
 			}
-			want := identity.TokenStats{Hits: uint64(2 - c.asked), Misses: uint64(c.asked), Held: held} //nolint:gosec // one or two
+			want := identity.TokenStats{Hits: uint64(2 - c.asked), Misses: uint64(c.asked), Held: held}
 			if got := tokens.Stats(); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}

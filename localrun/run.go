@@ -39,11 +39,8 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 		return result, err
 	}
 	defer remove()
-	if o.WorkDir == "" {
-		o.WorkDir = filepath.Join(dir, "work")
-		if err := os.Mkdir(o.WorkDir, 0o700); err != nil {
-			return result, fmt.Errorf("make a working directory: %w", err)
-		}
+	if err := o.workIn(dir); err != nil {
+		return result, err
 	}
 	planes, closePlanes, err := o.open(context.WithoutCancel(ctx), dir)
 	if err != nil {
@@ -54,7 +51,7 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 	if err != nil {
 		return result, err
 	}
-	if err := request.Validate(); err != nil {
+	if err := request.Validate(); err != nil { // before anything is dialled
 		return result, err
 	}
 	connections := &toolsource.Connections{Reader: material{s.read, o.Secrets}, Egress: o.Egress, Version: o.Version}
@@ -78,4 +75,16 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 		<-runtime.ended // the turn may have ended before its process did
 	}
 	return result, nil
+}
+
+// workIn makes a working directory, when none was named.
+func (o *Options) workIn(dir string) error {
+	if o.WorkDir != "" {
+		return nil
+	}
+	o.WorkDir = filepath.Join(dir, "work")
+	if err := os.Mkdir(o.WorkDir, 0o700); err != nil {
+		return fmt.Errorf("make a working directory: %w", err)
+	}
+	return nil
 }

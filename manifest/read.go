@@ -138,6 +138,15 @@ func yamlFault(path string, err error) (Position, string) {
 	return Position{path, line}, "not YAML: " + text
 }
 
+// items takes each item of a List.
+func (r *reader) items(path string, list *yaml.Node) {
+	if _, items := child(list, "items"); items != nil {
+		for _, item := range resolve(items).Content {
+			r.node(path, item)
+		}
+	}
+}
+
 // node takes one document, or each item of a List.
 func (r *reader) node(path string, root *yaml.Node) {
 	top := resolve(root)
@@ -150,11 +159,7 @@ func (r *reader) node(path string, root *yaml.Node) {
 		return // not a Kubernetes object
 	}
 	if version.Value == "v1" && name.Value == "List" {
-		if _, items := child(top, "items"); items != nil {
-			for _, item := range resolve(items).Content {
-				r.node(path, item)
-			}
-		}
+		r.items(path, top)
 		return
 	}
 	d := &Document{Position: Position{path, top.Line}, APIVersion: version.Value, Kind: name.Value, root: root}

@@ -34,7 +34,7 @@ func applyAll(t *testing.T, manifests []*unstructured.Unstructured) []*unstructu
 func fieldsOf(o *unstructured.Unstructured) string {
 	for _, entry := range o.GetManagedFields() {
 		if entry.Manager == applier && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			return string(entry.FieldsV1.Raw)
+			return entry.FieldsV1.GetRawString()
 		}
 	}
 	return ""

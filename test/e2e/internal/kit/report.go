@@ -22,7 +22,7 @@ func (w *World) Report(ctx context.Context, t *v1alpha1.Turn) (Report, error) {
 	if err := w.Cluster.Client.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: string(ref.Name)}, record); err != nil {
 		return out, fmt.Errorf("get the output of turn %s: %w", t.Name, err)
 	}
-	if err := json.Unmarshal([]byte(record.Data[string(ref.Key)]), &out); err != nil {
+	if err := json.Unmarshal([]byte(record.Data[ref.Key]), &out); err != nil {
 		return out, fmt.Errorf("read the report of turn %s: %w", t.Name, err)
 	}
 	return out, nil
