@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,18 +17,11 @@ import (
 	"github.com/sharedos-dev/operator/test/e2e/internal/kit"
 )
 
-// What a change of the leader may cost where nothing else runs. A machine that is
-// busy with other tests has the slack.
-const (
-	afterKill     = 20 * time.Second
-	afterHandover = 2 * time.Second
-	slack         = 5 * time.Second
-)
-
 // TestLeaderChanges runs Turns while the leading of two managers is killed, handed
 // over and replaced. Every line that a call appends to a file is there at most once
 // afterwards, and at least once if the call was answered. It is not parallel: the
-// others would see the pauses.
+// others would see the pauses. How long those are is logged, and measured in
+// test/integration/load.
 func TestLeaderChanges(t *testing.T) {
 	if cluster.Kind != kit.Local {
 		t.Skip("the manager's process is only in reach on the local cluster")
@@ -45,9 +37,6 @@ func TestLeaderChanges(t *testing.T) {
 		must(t, syscall.Kill(process, syscall.SIGKILL))
 		calls := l.finish(t)
 		t.Logf("%d turns, leader killed: no call was allowed for %s; %d calls succeeded, %d failed", len(l.turns), gap(), calls.succeeded, calls.failed)
-		if pause := gap(); pause > afterKill+slack {
-			t.Errorf("no call was allowed for %s after the leader's SIGKILL, want %s or less", pause, afterKill)
-		}
 		if calls.failed > len(l.turns) {
 			t.Errorf("%d calls failed; only those that were on their way may, one of each turn", calls.failed)
 		}
@@ -63,9 +52,6 @@ func TestLeaderChanges(t *testing.T) {
 		must(t, cluster.Client.Delete(t.Context(), leader(t)))
 		calls := l.finish(t)
 		t.Logf("%d turns, planned handover: no call was allowed for %s; %d calls succeeded, %d failed", len(l.turns), gap(), calls.succeeded, calls.failed)
-		if pause := gap(); pause > afterHandover+slack {
-			t.Errorf("no call was allowed for %s, want %s or less", pause, afterHandover)
-		}
 		calls.noneFailed(t)
 		l.onceEach(t, calls)
 		rolledOut(t.Context(), t)
