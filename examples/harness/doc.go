@@ -21,8 +21,8 @@
 // files, and the report says whether it could.
 //
 // With the argument serve it is the other side instead, for tests of brokered tools: an
-// MCP server with one tool, get-page, on $ADDRESS, for those who show the bearer token
-// $CREDENTIAL. It prints a line for every call.
+// MCP server with one tool, get-page, on $ADDRESS, with the PEM certificate and key in
+// $TLS_CERTIFICATE and $TLS_KEY, for those who show the bearer token $CREDENTIAL. It prints a line for every call.
 //
 // Exit codes: the message's exitCode, else 0; 1 when there was no session with the
 // bridge, or it broke; 143 after SIGTERM.

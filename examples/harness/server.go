@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,10 @@ import (
 
 // The environment of serve.
 const (
-	envAddress    = "ADDRESS"
-	envCredential = "CREDENTIAL"
+	envAddress     = "ADDRESS"
+	envCredential  = "CREDENTIAL"
+	envCertificate = "TLS_CERTIFICATE"
+	envKey         = "TLS_KEY"
 )
 
 // page is what get-page takes.
@@ -29,14 +32,19 @@ func serve(ctx context.Context, getenv func(string) string, out io.Writer) error
 	if getenv(envCredential) == "" {
 		return errors.New(envCredential + " is not set")
 	}
-	s := &http.Server{Addr: getenv(envAddress), Handler: pages("Bearer "+getenv(envCredential), out), ReadHeaderTimeout: 10 * time.Second}
+	certificate, err := tls.X509KeyPair([]byte(getenv(envCertificate)), []byte(getenv(envKey)))
+	if err != nil {
+		return fmt.Errorf("read %s and %s: %w", envCertificate, envKey, err)
+	}
+	s := &http.Server{Addr: getenv(envAddress), Handler: pages("Bearer "+getenv(envCredential), out), ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
 		_ = s.Close()
 	}()
-	err := s.ListenAndServe()
+	err = s.ListenAndServeTLS("", "")
 	if ctx.Err() != nil {
 		<-stopped
 		return nil //nolint:nilerr // closed because it was to end

@@ -3,7 +3,13 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +28,8 @@ import (
 const wikiCredential = "wiki-credential-3f9a61c07d"
 
 // TestBrokeredCredentialNeverNearTheHarness runs an MCP server that asks for a credential
-// and a turn that calls it, and records the packets on both sides: the credential is in
-// those of the server, and in none of the harness's.
+// and a turn that calls it, and records the packets on both sides: the harness's own
+// traffic is in the recording, the credential, which reached the server, is in none.
 func TestBrokeredCredentialNeverNearTheHarness(t *testing.T) {
 	t.Parallel()
 	if cluster.Kind != kit.Local {
@@ -61,11 +67,14 @@ func TestBrokeredCredentialNeverNearTheHarness(t *testing.T) {
 	if !strings.Contains(log, "authorized call for atlas") || strings.Contains(log, "salaries") {
 		t.Errorf("the server's log: %q", log)
 	}
-	if !bytes.Contains(upstream, []byte(wikiCredential)) || !bytes.Contains(harness, []byte("the text of atlas")) {
+	if len(upstream) == 0 || !bytes.Contains(harness, []byte("the text of atlas")) {
 		t.Errorf("%d bytes at the server, %d at the harness, without what must be there: the recording proves nothing", len(upstream), len(harness))
 	}
 	if bytes.Contains(harness, []byte(wikiCredential)) {
 		t.Error("the credential passed through the harness pod's network namespace")
+	}
+	if bytes.Contains(upstream, []byte(wikiCredential)) {
+		t.Error("the credential came to the server in clear text")
 	}
 	for _, object := range []client.Object{pod, turn} {
 		raw, err := json.Marshal(object)
@@ -81,18 +90,24 @@ func TestBrokeredCredentialNeverNearTheHarness(t *testing.T) {
 func wikiServer(t *testing.T, w *kit.World) *corev1.Pod {
 	t.Helper()
 	labels := map[string]string{"app": "wiki"}
+	certificate, key := selfSigned(t, "wiki."+w.Namespace+".svc")
 	spec := w.PodSpec()
 	spec.ServiceAccountName = ""
 	c := &spec.Containers[0]
 	c.Name, c.Args = "server", []string{"serve"}
-	c.Env = []corev1.EnvVar{{Name: "ADDRESS", Value: ":8080"}, {Name: "CREDENTIAL", ValueFrom: &corev1.EnvVarSource{
-		SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "wiki-key"}, Key: "token"},
-	}}}
+	c.Env = []corev1.EnvVar{{Name: "ADDRESS", Value: ":8443"}}
+	for name, from := range map[string]string{"CREDENTIAL": "token", "TLS_CERTIFICATE": corev1.TLSCertKey, "TLS_KEY": corev1.TLSPrivateKeyKey} {
+		c.Env = append(c.Env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "wiki-key"}, Key: from},
+		}})
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "wiki", Labels: labels}, Spec: spec}
 	for _, object := range []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "wiki-key"}, StringData: map[string]string{"token": wikiCredential}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "wiki-key"}, StringData: map[string]string{
+			"token": wikiCredential, corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
+		}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "wiki"}, Spec: corev1.ServiceSpec{
-			Selector: labels, Ports: []corev1.ServicePort{{Port: 8080}},
+			Selector: labels, Ports: []corev1.ServicePort{{Port: 8443}},
 		}},
 		pod,
 	} {
@@ -105,6 +120,24 @@ func wikiServer(t *testing.T, w *kit.World) *corev1.Pod {
 	return pod
 }
 
+// selfSigned is the certificate of a server of that name, and its key, in PEM.
+func selfSigned(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	must(t, err)
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	must(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
+
 // publishWiki declares the server's tool as a person would: look at the digest that the
 // status shows, then pin it.
 func publishWiki(t *testing.T, w *kit.World) {
@@ -114,7 +147,8 @@ func publishWiki(t *testing.T, w *kit.World) {
 		Spec: v1alpha1.ToolNamespaceSpec{
 			Enabled: true,
 			Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{Endpoint: v1alpha1.Endpoint{
-				Service: &v1alpha1.ServiceReference{Name: "wiki", Port: 8080, Scheme: v1alpha1.SchemeHTTP},
+				Service: &v1alpha1.ServiceReference{Name: "wiki", Port: 8443},
+				TLS:     &v1alpha1.TLSConfig{CAFrom: &v1alpha1.CASource{SecretKeyRef: &v1alpha1.KeyReference{Name: "wiki-key", Key: corev1.TLSCertKey}}},
 				HeadersFrom: []v1alpha1.HeaderFrom{{
 					Name: "Authorization", Prefix: "Bearer ", SecretKeyRef: v1alpha1.KeyReference{Name: "wiki-key", Key: "token"},
 				}},
