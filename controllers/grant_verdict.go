@@ -16,7 +16,7 @@ import (
 func JudgeGrant(g *v1alpha1.Grant, principals []v1alpha1.Principal, chain Chain, now time.Time) (metav1.Condition, time.Time) {
 	no := func(reason v1alpha1.ConditionReason, format string, args ...any) metav1.Condition {
 		return v1alpha1.Condition(v1alpha1.GrantReady, metav1.ConditionFalse, reason,
-			translate.Text(fmt.Sprintf(format, args...), maxMessage), g.Generation)
+			translate.Text(fmt.Sprintf(format, args...), translate.MaxMessage), g.Generation)
 	}
 	directory := translate.NewDirectory(principals)
 	if g.Spec.Revoked {

@@ -64,7 +64,7 @@ func (r *HarnessReconciler) judge(ctx context.Context, h *v1alpha1.Harness) (met
 	switch {
 	case err != nil:
 		return v1alpha1.Condition(v1alpha1.HarnessReady, metav1.ConditionUnknown, v1alpha1.HarnessReasonPending,
-			translate.Text(err.Error(), maxMessage), h.Generation), dryRunEvery
+			translate.Text(err.Error(), translate.MaxMessage), h.Generation), dryRunEvery
 	case fault != nil && fault.Reason == v1alpha1.HarnessReasonTemplateForbidden:
 		return notUsable(h, fault), dryRunEvery
 	case fault != nil:
@@ -81,5 +81,5 @@ func judged(c *metav1.Condition, generation int64) bool {
 }
 
 func notUsable(h *v1alpha1.Harness, fault *HarnessFault) metav1.Condition {
-	return v1alpha1.Condition(v1alpha1.HarnessReady, metav1.ConditionFalse, fault.Reason, translate.Text(fault.Message, maxMessage), h.Generation)
+	return v1alpha1.Condition(v1alpha1.HarnessReady, metav1.ConditionFalse, fault.Reason, translate.Text(fault.Message, translate.MaxMessage), h.Generation)
 }

@@ -79,7 +79,7 @@ func (r *PrincipalReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 func JudgePrincipal(p *v1alpha1.Principal, all []v1alpha1.Principal, harnessExists bool) metav1.Condition {
 	no := func(reason v1alpha1.ConditionReason, format string, args ...any) metav1.Condition {
 		return v1alpha1.Condition(v1alpha1.PrincipalReady, metav1.ConditionFalse, reason,
-			translate.Text(fmt.Sprintf(format, args...), maxMessage), p.Generation)
+			translate.Text(fmt.Sprintf(format, args...), translate.MaxMessage), p.Generation)
 	}
 	directory := translate.NewDirectory(all)
 	_, err := directory.Identity(p.Name)

@@ -243,7 +243,7 @@ func (s *turnScope) endUnadmitted(
 	at := metav1.NewMicroTime(now.UTC().Truncate(time.Microsecond))
 	s.turn.Status.Outcome = outcome
 	s.turn.Status.StartedAt, s.turn.Status.CompletedAt = new(at), new(at)
-	s.turn.Status.Error = &v1alpha1.TurnError{Code: code, Message: translate.Text(message, maxMessage)}
+	s.turn.Status.Error = &v1alpha1.TurnError{Code: code, Message: translate.Text(message, translate.MaxMessage)}
 	s.set(v1alpha1.TurnConditionAdmitted, metav1.ConditionFalse, reason, message)
 }
 

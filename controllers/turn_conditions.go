@@ -9,9 +9,6 @@ import (
 	"github.com/sharedos-dev/operator/translate"
 )
 
-// maxMessage is the most characters of a condition's message that we write.
-const maxMessage = 1024
-
 // setConditions derives the three conditions from the rest of the status. Admitted
 // keeps what admission said when it refused.
 func (s *turnScope) setConditions() {
@@ -22,7 +19,7 @@ func (s *turnScope) setConditions() {
 
 func (s *turnScope) set(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
 	v1alpha1.SetCondition(&s.turn.Status.Conditions,
-		v1alpha1.Condition(kind, status, reason, translate.Text(message, maxMessage), s.turn.Generation))
+		v1alpha1.Condition(kind, status, reason, translate.Text(message, translate.MaxMessage), s.turn.Generation))
 }
 
 func (s *turnScope) setAdmitted() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/sessions"
+	"github.com/sharedos-dev/operator/translate"
 )
 
 // signalled is the highest exit code that no signal explains.
@@ -46,6 +47,6 @@ func NameDisruption(e *v1alpha1.TurnError, exitCode int32, pod *corev1.Pod) {
 	if err != nil {
 		return // unreachable: a number and a string always encode
 	}
-	e.Message = cut(e.Message+" ("+reason+")"+text(podMessage(pod)), maxMessage)
+	e.Message = cut(e.Message+" ("+reason+")"+text(podMessage(pod)), translate.MaxMessage)
 	e.Details = v1alpha1.JSONText(raw)
 }

@@ -121,7 +121,7 @@ func (r *TurnReconciler) announce(t *v1alpha1.Turn) {
 	if e := t.Status.Error; e != nil {
 		note += ": " + e.Code + ": " + e.Message
 	}
-	r.Recorder.Eventf(t, nil, kind, eventFinished, actionRun, "%s", translate.Text(note, maxMessage))
+	r.Recorder.Eventf(t, nil, kind, eventFinished, actionRun, "%s", translate.Text(note, translate.MaxMessage))
 	if r.OnFinished != nil {
 		r.OnFinished(t)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/sessions"
+	"github.com/sharedos-dev/operator/translate"
 )
 
 // PodVerdict is what a pod says about its turn.
@@ -120,7 +121,7 @@ func notInTime(reason, message string) *contract.ProtocolError {
 		reason = "NotInTime"
 	}
 	out := harnessFailure(false, reason, message, nil)
-	out.Message = cut("the harness was not running in time ("+reason+")"+text(message), maxMessage)
+	out.Message = cut("the harness was not running in time ("+reason+")"+text(message), translate.MaxMessage)
 	return out
 }
 
@@ -146,7 +147,7 @@ func harnessFailure(started bool, reason, message string, exitCode *int32) *cont
 		out.Code, out.Message = sessions.CodeHarnessExited, "the harness ended without an outcome"
 	}
 	out.Message += " (" + reason + ")" + text(message)
-	out.Message = cut(out.Message, maxMessage)
+	out.Message = cut(out.Message, translate.MaxMessage)
 	return out
 }
 

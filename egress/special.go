@@ -75,14 +75,16 @@ func meant(a netip.Addr) []netip.Addr {
 // dangerous reports whether an IPv4 address leads to this machine or its cloud's services.
 func dangerous(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() || service(a) }
 
-func service(a netip.Addr) bool { return slices.Contains(services[:], a) }
+func service(a netip.Addr) bool { return services[a] != "" }
 
-// services are the IPv4 addresses of the clouds' services for their machines. Where one
-// of them ends an IPv6 address, it is a cloud's address for the same service, or a
-// translation by a network that only its owner knows.
-var services = [...]netip.Addr{
-	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("100.100.100.200"),
-	netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("168.63.129.16"),
+// services are the IPv4 addresses of the clouds' services for their machines, and what
+// they are. Where one of them ends an IPv6 address, it is a cloud's address for the same
+// service, or a translation by a network that only its owner knows.
+var services = map[netip.Addr]string{
+	netip.MustParseAddr("169.254.169.254"): "a cloud's metadata service",
+	netip.MustParseAddr("100.100.100.200"): "a cloud's metadata service",
+	netip.MustParseAddr("192.0.0.192"):     "a cloud's metadata service",
+	netip.MustParseAddr("168.63.129.16"):   "a cloud's host service",
 }
 
 // Networks that lead back into the machine, to its cloud, or nowhere.
@@ -90,9 +92,6 @@ var refused = [...]struct {
 	prefix netip.Prefix
 	why    string
 }{
-	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud's metadata service"},
-	{netip.MustParsePrefix("192.0.0.192/32"), "a cloud's metadata service"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's host service"},
 	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud's metadata service"},
 	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud's metadata service"},
 	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), "a cloud's metadata service"},
@@ -120,6 +119,9 @@ func special(a netip.Addr) string {
 		return "link-local, where clouds keep their metadata services"
 	case a.IsMulticast():
 		return "multicast"
+	}
+	if why := services[a]; why != "" {
+		return why
 	}
 	for _, r := range refused {
 		if r.prefix.Contains(a) {

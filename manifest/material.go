@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -14,29 +14,18 @@ const (
 
 // material takes a Secret or a ConfigMap. No fault repeats what it holds.
 func (r *reader) material(d *Document) {
-	var meta *metav1.ObjectMeta
-	var into any
 	secret, config := &corev1.Secret{}, &corev1.ConfigMap{}
-	if meta, into = &config.ObjectMeta, config; d.Kind == kindSecret {
-		meta, into = &secret.ObjectMeta, secret
+	var object client.Object = config
+	if d.Kind == kindSecret {
+		object = secret
 	}
-	if json.Unmarshal(d.JSON, into) != nil {
+	if json.Unmarshal(d.JSON, object) != nil {
 		r.fail(d.Position, "the %s cannot be read: data is base64, stringData text, each a mapping of names to values", d.Kind)
 		return
 	}
-	if meta.Name == "" {
-		r.fail(d.At("metadata"), "metadata.name: must be set")
+	if !r.named(d, object) {
 		return
 	}
-	if meta.Namespace == "" {
-		meta.Namespace = r.opts.Namespace
-	}
-	id := d.Kind + " " + meta.Namespace + "/" + meta.Name
-	if first, twice := r.seen[id]; twice {
-		r.fail(d.At("metadata.name"), "%s %q is given twice, first in %s", d.Kind, meta.Name, first)
-		return
-	}
-	r.seen[id] = d.At("metadata.name")
 	if d.Kind == kindConfigMap {
 		r.set.ConfigMaps = append(r.set.ConfigMaps, *config)
 		return

@@ -67,9 +67,22 @@ func (r *reader) object(d *Document) {
 			return
 		}
 	}
+	if !r.named(d, object) {
+		return
+	}
+	if r.set.documents == nil {
+		r.set.documents = map[string]*Document{}
+	}
+	r.set.documents[identity(object)] = d
+	r.set.Objects = append(r.set.Objects, object)
+}
+
+// named gives an object its namespace, and reports a fault when it has no name or is
+// given twice.
+func (r *reader) named(d *Document, object client.Object) bool {
 	if object.GetName() == "" {
 		r.fail(d.At("metadata"), "metadata.name: must be set")
-		return
+		return false
 	}
 	if object.GetNamespace() == "" {
 		object.SetNamespace(r.opts.Namespace)
@@ -77,14 +90,10 @@ func (r *reader) object(d *Document) {
 	id := identity(object)
 	if first, twice := r.seen[id]; twice {
 		r.fail(d.At("metadata.name"), "%s %q is given twice, first in %s", d.Kind, object.GetName(), first)
-		return
+		return false
 	}
 	r.seen[id] = d.At("metadata.name")
-	if r.set.documents == nil {
-		r.set.documents = map[string]*Document{}
-	}
-	r.set.documents[id] = d
-	r.set.Objects = append(r.set.Objects, object)
+	return true
 }
 
 // newDecoder makes a strict decoder of the five kinds.

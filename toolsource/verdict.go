@@ -15,9 +15,6 @@ import (
 	"github.com/sharedos-dev/operator/upstream"
 )
 
-// maxMessage is the most characters of a condition's message that we write.
-const maxMessage = 1024
-
 // Look is what a look at a source found.
 type Look struct {
 	// Fault is why the source cannot be used.
@@ -36,7 +33,7 @@ func Judge(n *v1alpha1.ToolNamespace, look *Look) error {
 		return err
 	}
 	condition := func(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
-		v1alpha1.SetCondition(&n.Status.Conditions, v1alpha1.Condition(kind, status, reason, translate.Text(message, maxMessage), n.Generation))
+		v1alpha1.SetCondition(&n.Status.Conditions, v1alpha1.Condition(kind, status, reason, translate.Text(message, translate.MaxMessage), n.Generation))
 	}
 	ready := func(status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
 		condition(v1alpha1.ToolNamespaceReady, status, reason, message)

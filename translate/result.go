@@ -143,6 +143,9 @@ func boundedText(raw []byte) v1alpha1.JSONText {
 	return v1alpha1.JSONText(raw)
 }
 
+// MaxMessage is the most characters of a condition's message that we write.
+const MaxMessage = 1024
+
 // Text shortens a message to at most n characters for a condition or an event.
 func Text(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")

@@ -4,21 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/sharedos-dev/operator/api/v1alpha1"
-	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/mcp"
 	"github.com/sharedos-dev/operator/test/peers/turn"
-	"github.com/sharedos-dev/operator/toolsource"
 )
 
 // oddSchemas are inputs that broke products of this kind.
@@ -63,30 +57,14 @@ func sizes(w http.ResponseWriter, r *http.Request) {
 // sizesOf are the tools of that server, as a ToolNamespace of that name publishes them.
 func sizesOf(t *testing.T, name string) []kernel.Tool {
 	t.Helper()
-	n := &v1alpha1.ToolNamespace{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Generation: 1},
-		Spec: v1alpha1.ToolNamespaceSpec{Enabled: true, Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{
-			Endpoint: v1alpha1.Endpoint{URL: serve(t, http.HandlerFunc(sizes)) + "/mcp"},
-		}}},
-	}
-	connections := &toolsource.Connections{Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	t.Cleanup(connections.Close)
-	first, err := connections.Broker(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range first.Statuses {
-		n.Spec.Tools = append(n.Spec.Tools, v1alpha1.ToolDeclaration{
+	src := discover(t, name, serve(t, http.HandlerFunc(sizes))+"/mcp")
+	for _, s := range src.found {
+		src.declare(v1alpha1.ToolDeclaration{
 			Name: v1alpha1.ToolName(name + "." + string(s.Upstream)), Upstream: s.Upstream, SchemaDigest: s.SchemaDigest, ReadWrite: v1alpha1.ToolRead,
 			Requirement: v1alpha1.ToolRequirement{Action: "use", Resource: v1alpha1.RequiredResource{Namespace: v1alpha1.Identifier(name), Path: "['" + string(s.Upstream) + "']"}},
 		})
 	}
-	n.Generation = 2
-	binding, err := connections.Broker(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return binding.Tools
+	return src.publish(t).Tools
 }
 
 // sizesTurn is a turn with every tool of that server; granted is what it may use.

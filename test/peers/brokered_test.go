@@ -14,6 +14,7 @@ import (
 	otherServer "github.com/mark3labs/mcp-go/server"
 	officialMCP "github.com/modelcontextprotocol/go-sdk/mcp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/egress"
@@ -39,23 +40,57 @@ type step struct {
 	code, holds string
 }
 
+// source is an MCP server behind a ToolNamespace.
+type source struct {
+	object      *v1alpha1.ToolNamespace
+	connections *toolsource.Connections
+	// found is what the status says before anything is declared.
+	found []v1alpha1.ToolStatus
+}
+
+// discover looks at the server at the URL for a ToolNamespace of that name.
+func discover(t *testing.T, name, url string) *source {
+	t.Helper()
+	s := &source{
+		object: &v1alpha1.ToolNamespace{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Generation: 1},
+			Spec:       v1alpha1.ToolNamespaceSpec{Enabled: true, Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{Endpoint: v1alpha1.Endpoint{URL: url}}}},
+		},
+		connections: &toolsource.Connections{Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}},
+	}
+	t.Cleanup(s.connections.Close)
+	first, err := s.connections.Broker(t.Context(), s.object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.found = first.Statuses
+	return s
+}
+
+// declare adds a tool to the ToolNamespace.
+func (s *source) declare(d v1alpha1.ToolDeclaration) {
+	s.object.Spec.Tools = append(s.object.Spec.Tools, d)
+}
+
+// publish is what the ToolNamespace offers with its declarations.
+func (s *source) publish(t *testing.T) *toolsource.Binding {
+	t.Helper()
+	s.object.Generation++
+	binding, err := s.connections.Broker(t.Context(), s.object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binding
+}
+
 // brokered discovers the server at the URL, publishes tools of it in the way a
 // ToolNamespace does, and returns a turn that was granted the capabilities. Every tool
 // of the server is compared with what the witness sees.
 func brokered(t *testing.T, url string, witness officialMCP.Transport, granted []contract.Capability, tools ...exposed) *turn.Turn {
 	t.Helper()
-	n := &v1alpha1.ToolNamespace{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "peer", UID: "u", Generation: 1},
-		Spec:       v1alpha1.ToolNamespaceSpec{Enabled: true, Source: v1alpha1.ToolSource{MCP: &v1alpha1.MCPSource{Endpoint: v1alpha1.Endpoint{URL: url}}}},
-	}
-	connections := &toolsource.Connections{Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	t.Cleanup(connections.Close)
-	first, err := connections.Broker(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := discover(t, "peer", url)
 	theirs, pins := offered(t, witness), map[string]v1alpha1.Digest{}
-	for _, s := range first.Statuses {
+	for _, s := range src.found {
 		pins[string(s.Upstream)] = s.SchemaDigest
 		want, err := canonical.Hash(theirs[string(s.Upstream)])
 		if err != nil || string(s.SchemaDigest) != want {
@@ -66,18 +101,14 @@ func brokered(t *testing.T, url string, witness officialMCP.Transport, granted [
 		t.Errorf("%d tools in the status, %d at the server", len(pins), len(theirs))
 	}
 	for _, e := range tools {
-		n.Spec.Tools = append(n.Spec.Tools, v1alpha1.ToolDeclaration{
+		src.declare(v1alpha1.ToolDeclaration{
 			Name: v1alpha1.ToolName("peer." + e.upstream), Upstream: v1alpha1.Identifier(e.upstream), SchemaDigest: pins[e.upstream], ReadWrite: e.class,
 			Requirement: v1alpha1.ToolRequirement{Action: v1alpha1.Action(e.action), Resource: v1alpha1.RequiredResource{
 				Namespace: "peer", Path: e.path, Ceiling: e.ceiling,
 			}},
 		})
 	}
-	n.Generation = 2
-	binding, err := connections.Broker(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binding := src.publish(t)
 	for _, s := range binding.Statuses {
 		if s.Name != "" && !s.Published {
 			t.Errorf("%s: %s: %s", s.Name, s.Reason, s.Message)

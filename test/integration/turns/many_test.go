@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,15 +70,8 @@ func TestManyTurns(t *testing.T) {
 	}
 	for _, kind := range []client.ObjectList{&corev1.SecretList{}, &corev1.ConfigMapList{}} {
 		must(t, server.client.List(t.Context(), kind, client.InNamespace(w.namespace), client.HasLabels{v1alpha1.LabelTurn}))
-		switch left := kind.(type) {
-		case *corev1.SecretList:
-			if len(left.Items) != 0 {
-				t.Errorf("%d Secrets were left", len(left.Items))
-			}
-		case *corev1.ConfigMapList:
-			if len(left.Items) != 0 {
-				t.Errorf("%d ConfigMaps were left", len(left.Items))
-			}
+		if left := meta.LenList(kind); left != 0 {
+			t.Errorf("%d objects of a %T were left", left, kind)
 		}
 	}
 }

@@ -216,11 +216,15 @@ type ProbeReport struct {
 
 // ReportOf reads the report out of a Turn's output.
 func ReportOf(t *v1alpha1.Turn) (Report, error) {
-	var out Report
 	if t.Status.Output == nil {
-		return out, fmt.Errorf("turn %s has no output; its status is %+v", t.Name, t.Status)
+		return Report{}, fmt.Errorf("turn %s has no output; its status is %+v", t.Name, t.Status)
 	}
-	if err := json.Unmarshal([]byte(*t.Status.Output), &out); err != nil {
+	return readReport(t, *t.Status.Output)
+}
+
+func readReport(t *v1alpha1.Turn, output string) (Report, error) {
+	var out Report
+	if err := json.Unmarshal([]byte(output), &out); err != nil {
 		return out, fmt.Errorf("read the report of turn %s: %w", t.Name, err)
 	}
 	return out, nil
