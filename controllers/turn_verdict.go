@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -60,16 +62,25 @@ func judgeExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) PodVerdict {
 	return PodVerdict{Failure: harnessFailure(wasStarted, reason, t.Message, &t.ExitCode)}
 }
 
-// judgeInit fails a turn one of whose init containers failed for good.
+// judgeInit fails a turn one of whose init containers failed for good. A container
+// that the kubelet starts anew, as a mesh's proxy, has not: if it never comes up, the
+// harness is not running in time.
 func judgeInit(pod *corev1.Pod) *contract.ProtocolError {
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
-		if s.Name == v1alpha1.ContainerBridge || s.State.Terminated == nil || s.State.Terminated.ExitCode == 0 {
+		if s.State.Terminated == nil || s.State.Terminated.ExitCode == 0 || startedAnew(pod, s.Name) {
 			continue
 		}
 		return harnessFailure(false, "InitContainerFailed", fmt.Sprintf("init container %q: %s", s.Name, s.State.Terminated.Reason), &s.State.Terminated.ExitCode)
 	}
 	return nil
+}
+
+// startedAnew reports whether the kubelet starts that init container anew when it ends.
+func startedAnew(pod *corev1.Pod, name string) bool {
+	return name == v1alpha1.ContainerBridge || slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyNever
+	})
 }
 
 // bridgeRestarts is how often a bridge may be started anew. One restart is a pause;
@@ -101,8 +112,12 @@ func waitingReason(pod *corev1.Pod, harness *corev1.ContainerStatus) (reason, me
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
-		if t := s.LastTerminationState.Terminated; s.Name == v1alpha1.ContainerBridge && t != nil {
-			return "BridgeCrashed", fmt.Sprintf("%s: exited with code %d%s", s.Name, t.ExitCode, text(t.Message))
+		t, reason := s.State.Terminated, "InitContainerFailed"
+		if s.Name == v1alpha1.ContainerBridge {
+			t, reason = cmp.Or(t, s.LastTerminationState.Terminated), "BridgeCrashed"
+		}
+		if t != nil && (t.ExitCode != 0 || s.Name == v1alpha1.ContainerBridge) {
+			return reason, fmt.Sprintf("%s: exited with code %d%s", s.Name, t.ExitCode, text(t.Message))
 		}
 		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
 			return w.Reason, s.Name + ": " + w.Reason + text(w.Message)

@@ -29,6 +29,11 @@ func TestJudgePod(t *testing.T) {
 	harness := func(state corev1.ContainerState) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{status(v1alpha1.ContainerHarness, state)}
 	}
+	spec := corev1.PodSpec{InitContainers: []corev1.Container{
+		{Name: v1alpha1.ContainerBridge, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+		{Name: "mesh-proxy", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+		{Name: "setup"},
+	}}
 	for name, c := range map[string]struct {
 		status  corev1.PodStatus
 		code    string
@@ -63,6 +68,10 @@ func TestJudgePod(t *testing.T) {
 			status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{status("setup", terminated(3, "Error"))}},
 			code:   sessions.CodeHarnessNotStarted, says: `init container "setup"`,
 		},
+		"an init container that is started anew": {
+			status:  corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{status("mesh-proxy", terminated(1, "Error"))}},
+			waiting: "mesh-proxy: exited with code 1",
+		},
 		"running": {status: corev1.PodStatus{ContainerStatuses: harness(running)}},
 		"exit 0":  {status: corev1.PodStatus{ContainerStatuses: harness(terminated(0, "Completed"))}, exited: true},
 		"exit 9":  {status: corev1.PodStatus{ContainerStatuses: harness(terminated(9, "Error"))}, code: sessions.CodeHarnessExited, says: "Error"},
@@ -85,7 +94,7 @@ func TestJudgePod(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := controllers.JudgePod(&corev1.Pod{Status: c.status})
+			got := controllers.JudgePod(&corev1.Pod{Spec: spec, Status: c.status})
 			code, message := "", ""
 			if got.Failure != nil {
 				code, message = got.Failure.Code, got.Failure.Message

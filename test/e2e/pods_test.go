@@ -253,7 +253,11 @@ func TestAJobsPod(t *testing.T) {
 	mesh := template.Spec.Containers[0].DeepCopy()
 	mesh.Name, mesh.RestartPolicy = "mesh-proxy", new(corev1.ContainerRestartPolicyAlways)
 	mesh.Command = []string{"/example-harness", "serve"}
-	mesh.Env = []corev1.EnvVar{{Name: "ADDRESS", Value: "127.0.0.1:7411"}, {Name: "CREDENTIAL", Value: "none"}} // the bridge's usual port
+	certificate, key := selfSigned(t, "mesh-proxy")
+	mesh.Env = []corev1.EnvVar{ // on the bridge's usual port
+		{Name: "ADDRESS", Value: "127.0.0.1:7411"}, {Name: "CREDENTIAL", Value: "none"},
+		{Name: "TLS_CERTIFICATE", Value: certificate}, {Name: "TLS_KEY", Value: key},
+	}
 	template.Spec.InitContainers = []corev1.Container{*mesh}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "agent-made"},
@@ -271,6 +275,11 @@ func TestAJobsPod(t *testing.T) {
 	must(t, err)
 	if turn.State() != v1alpha1.TurnStateSucceeded || turn.Status.Usage.ToolCalls != 1 || turn.Status.Usage.Denied != 0 {
 		t.Errorf("%s %s, usage %+v", turn.State(), errorOf(turn), turn.Status.Usage)
+	}
+	for _, s := range podOf(t, w, turn).Status.InitContainerStatuses {
+		if s.RestartCount != 0 {
+			t.Errorf("%s was started %d times: the other sidecar was to hold its port all the time", s.Name, s.RestartCount+1)
+		}
 	}
 }
 
