@@ -44,13 +44,13 @@ func (t *Turn) decisionOf(q *question, v *verdict) contract.AuthorizationDecisio
 		d.MatchedGrantID = t.auth.grants[v.grant].ID
 	}
 	if v.code == contract.CodeNoMatchingGrant {
-		d.RequiredAuthority = describe(&t.ac, q.need, q.now)
+		d.RequiredAuthority = describe(&t.ac, q.need, contract.ScopeExact, q.now)
 	}
 	return d
 }
 
 // describe says what authority would have sufficed. It is a description only.
-func describe(ac *contract.AccessContext, need contract.CapabilityRequirement, now time.Time) *contract.CapabilityRequest {
+func describe(ac *contract.AccessContext, need contract.CapabilityRequirement, scope contract.Scope, now time.Time) *contract.CapabilityRequest {
 	r, err := contract.DescribeAuthority(contract.CapabilityRequest{
 		NamespaceID: ac.NamespaceID,
 		Requester:   ac.Actor,
@@ -58,7 +58,7 @@ func describe(ac *contract.AccessContext, need contract.CapabilityRequirement, n
 		Capabilities: []contract.Capability{{
 			Resource: cloneResource(need.Resource),
 			Actions:  []string{need.Action},
-			Scope:    contract.ScopeExact,
+			Scope:    scope,
 		}},
 		Purpose:     ac.Purpose,
 		RequestedAt: contract.At(now),

@@ -209,8 +209,9 @@ func (t *Turn) gate(ctx context.Context, tool *compiled, q *question) (string, *
 type missing struct {
 	code  string // what the caller learns
 	cause string // what the host learns
-	// rejected is set when no grant opens the tool.
+	// rejected and ceiling are set when no grant opens the tool.
 	rejected []audit.RejectedGrant
+	ceiling  *contract.CapabilityRequirement
 }
 
 // lookup finds a tool the turn may call. A catalogue that was served answers alone;
@@ -236,7 +237,7 @@ func (t *Turn) lookup(ctx context.Context, name string) (*compiled, missing) {
 	cause, v := t.gate(ctx, tool, &q)
 	switch {
 	case v != nil:
-		none.cause, none.rejected = cause, t.rejected(&q, v)
+		none.cause, none.rejected, none.ceiling = cause, t.rejected(&q, v), &tool.Definition.RequiredCapability
 	case cause != "":
 		none.cause = cause
 	case t.catalog != nil: // it became discoverable after the catalogue was served

@@ -15,6 +15,9 @@ type Report struct {
 	Result contract.ToolResult
 	// AuditFailed is true when a record of the call could not be kept.
 	AuditFailed bool
+	// Required describes what a denied call needed, where that is known. It is for
+	// the host's record: the result tells the caller no more than it may know.
+	Required *contract.CapabilityRequest
 }
 
 // Invoke runs one tool call in the seven steps.
@@ -42,7 +45,8 @@ func (t *Turn) Refuse(ctx context.Context, call contract.ToolCall, status contra
 	inv := invocation{t: t, call: call, source: audit.SourceEnvelope, status: status, failure: &failure, firm: true}
 	if failure.Code == contract.CodeToolUnavailable {
 		_, why := t.lookup(ctx, call.Tool)
-		if inv.cause, inv.rejected = why.cause, why.rejected; inv.cause == "" {
+		inv.unavailable(&why)
+		if inv.cause == "" {
 			inv.cause = causeNotOffered
 		}
 	}
@@ -67,6 +71,7 @@ type invocation struct {
 	failure     *contract.ProtocolError
 	cause       string
 	rejected    []audit.RejectedGrant // why no grant opens the tool
+	required    *contract.CapabilityRequest
 	consumed    bool
 	auditFailed bool
 	firm        bool // the record is waited for
@@ -103,7 +108,7 @@ func (inv *invocation) find(ctx context.Context) {
 		inv.tool = tool
 	case contract.CodeToolUnavailable:
 		inv.deny(why.code, why.cause)
-		inv.rejected = why.rejected
+		inv.unavailable(&why)
 	default:
 		inv.fail(why.code, why.cause)
 	}
@@ -177,6 +182,7 @@ func (inv *invocation) authorize(ctx context.Context) {
 	if !decision.Allowed {
 		inv.deny(decision.ReasonCode, v.cause)
 		inv.failure.Details = detailsOf(decision.RequiredAuthority)
+		inv.required = decision.RequiredAuthority
 	}
 }
 
@@ -277,7 +283,7 @@ func (inv *invocation) finish(ctx context.Context) Report {
 	} else {
 		result.Error = inv.failure
 	}
-	return Report{Result: result, AuditFailed: inv.auditFailed}
+	return Report{Result: result, AuditFailed: inv.auditFailed, Required: inv.lacked()}
 }
 
 func (inv *invocation) event() audit.Event {
