@@ -15,7 +15,7 @@ func (x *Execution) Checkpoint() Checkpoint {
 	defer x.mu.Unlock()
 	c := Checkpoint{
 		ExecutionID: x.req.ExecutionID, Admission: admission, Usage: x.usage, Unsafe: x.unsafe,
-		Events: slices.Clone(x.events), NextSequence: x.sequence,
+		Denied: slices.Clone(x.denied), Events: slices.Clone(x.events), NextSequence: x.sequence,
 	}
 	for call := range x.running {
 		c.Unsafe = c.Unsafe || !call.repeatable
@@ -58,6 +58,10 @@ func (e *Envelope) Resume(ctx context.Context, req contract.ExecutionRequest, fr
 
 func (x *Execution) reopen(ctx context.Context, from *Checkpoint) *ending {
 	x.sequence, x.events = from.NextSequence, slices.Clone(from.Events)
+	// Also of a turn that cannot go on: what it did stays on record, and what it may
+	// have done is not repeatable.
+	x.usage, x.denied = from.Usage, slices.Clone(from.Denied[:min(len(from.Denied), MaxDeniedCalls)])
+	x.unsafe = from.Unsafe || from.StartedAt != nil
 	if from.ExecutionID != x.req.ExecutionID {
 		return deniedWith(contract.CodeInvalidRequest)
 	}
@@ -102,11 +106,11 @@ func (x *Execution) harmless() bool {
 	return true
 }
 
-// restore takes over the counters. A turn that was started may have made calls
+// restore takes over what goes on. A turn that was started may have made calls
 // since its checkpoint, so an effect is assumed where one was possible. The caller
 // holds the lock.
 func (x *Execution) restore(from *Checkpoint) {
-	x.usage, x.unsafe = from.Usage, from.Unsafe || from.StartedAt != nil && !x.harmless()
+	x.unsafe = from.Unsafe || from.StartedAt != nil && !x.harmless()
 	if from.StartedAt != nil {
 		at := *from.StartedAt
 		x.startedAt = &at

@@ -35,6 +35,7 @@ type Execution struct {
 	sequence   int64
 	scratch    []byte // where the data of an event is put together
 	usage      Usage
+	denied     []DeniedCall // the first MaxDeniedCalls
 	steps      map[int64]struct{}
 	observed   int
 	unsafe     bool

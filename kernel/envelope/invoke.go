@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/canonical"
@@ -155,6 +154,7 @@ func (x *Execution) completed(ctx context.Context, report kernel.Report, running
 	}
 	if result.Status == contract.StatusDenied {
 		x.usage.Denied++
+		x.keepDenied(&report)
 	} else if running != nil && !running.repeatable {
 		x.unsafe = true
 	}
@@ -176,11 +176,11 @@ func (x *Execution) emitCompleted(r *contract.ToolResult) {
 	x.emitRaw(contract.EventToolCompleted, bytes.Clone(data))
 }
 
-// appendText appends a member whose value a caller may have chosen: bounded, and
-// valid whatever it was. Two events of every call are written this way.
+// appendText appends a member whose value a caller may have chosen. Two events of
+// every call are written this way.
 func appendText(dst []byte, name, value string) []byte {
 	dst = append(canonical.AppendString(dst, name), ':')
-	return canonical.AppendString(dst, strings.ToValidUTF8(cut(value, contract.MaxIdentifier), "\uFFFD"))
+	return canonical.AppendString(dst, boundedText(value))
 }
 
 func (x *Execution) discarded(r *contract.ToolResult) contract.ToolResult {

@@ -82,6 +82,8 @@ type Checkpoint struct {
 	// StartedAt is absent if the turn was not started.
 	StartedAt *contract.Timestamp `json:"startedAt,omitempty"`
 	Usage     Usage               `json:"usage"`
+	// Denied are the first [MaxDeniedCalls] calls that were denied.
+	Denied []DeniedCall `json:"denied,omitempty"`
 	// Steps are the distinct steps seen, ascending.
 	Steps []int64 `json:"steps,omitempty"`
 	// Unsafe is true once a call that must not be repeated came back anything but
