@@ -122,7 +122,7 @@ func (s *turnScope) reflectProgress() {
 	if status.Usage != nil && *status.Usage == *usage && status.Checkpoint != nil && status.Checkpoint.NextSequence == point.NextSequence {
 		return
 	}
-	status.Usage = usage
+	status.Usage, status.Refusals = usage, translate.Refusals(point.Denied)
 	status.Checkpoint = &v1alpha1.TurnCheckpoint{
 		At: metav1.NewMicroTime(s.now), ToolCalls: point.Usage.ToolCalls, Denied: point.Usage.Denied,
 		Steps: int64(len(point.Steps)), NextSequence: point.NextSequence, Effects: point.Unsafe,

@@ -63,7 +63,7 @@ func Checkpoint(t *v1alpha1.Turn, held []kernel.GrantRef) envelope.Checkpoint {
 			At: contract.At(s.Admission.At.UTC()), AuthorityHash: string(s.Admission.AuthorityHash), Grants: held,
 			CatalogHash: string(s.Admission.CatalogHash), ToolCount: int(s.Admission.ToolCount),
 		},
-		Escalation: ContractEscalation(s.Escalation),
+		Escalation: ContractEscalation(s.Escalation), Denied: ContractRefusals(s.Refusals),
 	}
 	if ready := v1alpha1.FindCondition(s.Conditions, v1alpha1.TurnConditionBridgeReady); ready != nil && s.Admission.Deadline != nil {
 		timeout := envelope.DefaultTimeout

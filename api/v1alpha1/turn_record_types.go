@@ -18,6 +18,11 @@ const (
 	MaxFirstEvents = 32
 	// MaxLastEvents is how many of the last events a status lists.
 	MaxLastEvents = 96
+	// MaxRefusals is how many of the first denied calls a status lists.
+	MaxRefusals = 32
+	// MaxRequiredAuthority is how many bytes of what one of them needed a status
+	// holds.
+	MaxRequiredAuthority = 2048
 )
 
 // GrantReference names one generation of one Grant.
@@ -286,4 +291,37 @@ type TurnEvents struct {
 	//
 	// +optional
 	Ref *LocalReference `json:"ref,omitempty"`
+}
+
+// TurnRefusal is one call that was denied, with what it would have needed. It
+// grants nothing, and of the call's arguments it holds the place alone.
+type TurnRefusal struct {
+	// callId of the call, as its events name it.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	CallID string `json:"callId"`
+
+	// tool that was called, which need not exist.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	Tool string `json:"tool"`
+
+	// code of the refusal. Example: "no_matching_grant".
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Code string `json:"code"`
+
+	// requiredAuthority is what the call needed, as the text of a JSON
+	// CapabilityRequest: the action, the place, the purpose and who asked. For a
+	// tool that no Grant opens it is the place below which some Grant would have to
+	// reach. It describes authority and is none. Absent for a call that was refused
+	// before that was known, as by a budget, and for one whose text has more than
+	// 2048 bytes; the audit log has those of the latter.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	RequiredAuthority JSONText `json:"requiredAuthority,omitempty"`
 }

@@ -213,6 +213,14 @@ type TurnStatus struct {
 	// +optional
 	Escalation *TurnEscalation `json:"escalation,omitempty"`
 
+	// refusals are the first 32 calls that were denied, in order, with what each
+	// would have needed. usage.denied counts all of them; the audit log lists them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Refusals []TurnRefusal `json:"refusals,omitempty"`
+
 	// events of the turn.
 	//
 	// +optional

@@ -59,6 +59,9 @@ escalation:
   requestedAt: "2026-08-24T09:00:00.750000Z"
   requestedAuthority: "{}"
   status: pending
+refusals:
+  - {callId: c1, tool: files.read, code: no_matching_grant, requiredAuthority: "{}"}
+  - {callId: "", tool: "a b", code: tool_call_limit_exceeded}
 events:
   count: 200
   items: [{sequence: 0, eventId: e0, type: turn.started, occurredAt: "2026-08-24T09:00:00.000000Z", data: "{}"}]
@@ -194,12 +197,20 @@ var turnStatusCases = []ruleCase{
 	{"empty output", `output: ""`, ""},
 	{"65 grants", `admission: {grants: ` + items(65, `{name: g%d, uid: u, generation: 1}`) + `}`, "status.admission.grants: Too many"},
 	{"64 grants", `admission: {grants: ` + items(v1alpha1.MaxInlineGrants, `{name: g%d, uid: u, generation: 1}`) + `}`, ""},
+	{"32 refusals", `refusals: ` + items(v1alpha1.MaxRefusals, refusal), ""},
+	{"33 refusals", `refusals: ` + items(v1alpha1.MaxRefusals+1, refusal), "status.refusals: Too many"},
+	{"a need of 2049 characters", `refusals: [{callId: c, tool: t, code: c, requiredAuthority: "` + strings.Repeat("r", v1alpha1.MaxRequiredAuthority+1) + `"}]`,
+		"status.refusals[0].requiredAuthority: Too long"},
+	{"a tool's name of 257 characters", `refusals: [{callId: c, tool: "` + strings.Repeat("t", 257) + `", code: c}]`, "status.refusals[0].tool: Too long"},
+	{"a refusal without a code", `refusals: [{callId: c, tool: t}]`, "status.refusals[0].code: Required value"},
 	{"128 events", `events: {items: ` + items(v1alpha1.MaxFirstEvents+v1alpha1.MaxLastEvents, event) + `}`, ""},
 	{"129 events", `events: {items: ` + items(129, event) + `}`, "status.events.items: Too many"},
 	{"unknown event", `events: {items: [{sequence: 0, eventId: e, type: turn.paused, occurredAt: "2026-08-24T09:00:00Z"}]}`,
 		"status.events.items[0].type: Unsupported value"},
 	{"trace with white space", `traceId: " t"`, "must not begin or end with white space"},
 }
+
+const refusal = `{callId: c%d, tool: files.read, code: no_matching_grant, requiredAuthority: "{}"}`
 
 const event = `{sequence: %d, eventId: e, type: runtime.event, occurredAt: "2026-08-24T09:00:00Z"}`
 
