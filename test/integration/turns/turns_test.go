@@ -3,6 +3,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,33 @@ import (
 	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
-var list = contract.Object(`{"path":["Work"]}`)
+var (
+	list = contract.Object(`{"path":["Work"]}`)
+	home = contract.Object(`{"path":["Home"]}`)
+)
+
+// refused checks that the status lists these calls, and no others, as refused for want
+// of a Grant to list Home.
+func refused(t *testing.T, turn *v1alpha1.Turn, ids ...string) {
+	t.Helper()
+	got := []string{}
+	for _, r := range turn.Status.Refusals {
+		got = append(got, r.CallID)
+		need, err := contract.Unmarshal[contract.CapabilityRequest]([]byte(r.RequiredAuthority))
+		if err != nil || r.Tool != "files.list" || r.Code != contract.CodeNoMatchingGrant {
+			t.Errorf("%+v: %v", r, err)
+			continue
+		}
+		c := need.Capabilities[0]
+		if c.Resource.Namespace != "files" || !slices.Equal(c.Resource.Path, contract.Path{"Home"}) || !slices.Equal(c.Actions, []string{"list"}) ||
+			need.Requester != contract.Agent("bot") || need.Purpose != "work" {
+			t.Errorf("call %s needed %s", r.CallID, r.RequiredAuthority)
+		}
+	}
+	if !slices.Equal(got, ids) {
+		t.Errorf("the status lists the refused calls %q, want %q", got, ids)
+	}
+}
 
 func done(output string) bridge.Outcome {
 	return bridge.Outcome{Started: true, Initialized: true, Output: []byte(output), OutputSize: int64(len(output))}
@@ -43,7 +70,7 @@ func TestATurnFromCreationToEnd(t *testing.T) {
 	if r := s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "1", Tool: "files.list", Arguments: list}); r.Status != contract.StatusSucceeded {
 		t.Errorf("an allowed call: %+v %+v", r, r.Error)
 	}
-	if r := s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "2", Tool: "files.list", Arguments: contract.Object(`{"path":["Home"]}`)}); r.Status != contract.StatusDenied {
+	if r := s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "2", Tool: "files.list", Arguments: home}); r.Status != contract.StatusDenied {
 		t.Errorf("a forbidden call: %+v", r)
 	}
 	must(t, s.Outcome(t.Context(), done("hello")))
@@ -54,6 +81,7 @@ func TestATurnFromCreationToEnd(t *testing.T) {
 	if u := turn.Status.Usage; u.ToolCalls != 2 || u.Denied != 1 {
 		t.Errorf("usage %+v", u)
 	}
+	refused(t, turn, "2")
 	if n := turn.Status.Events.Count; n != 6 {
 		t.Errorf("%d events, want started, two calls of two each, completed", n)
 	}
@@ -237,7 +265,8 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 	s := first.session(w, turn)
 	s.Ready(context.Background())
 	s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "1", Tool: "files.list", Arguments: list})
-	w.until("goes-on", func(t *v1alpha1.Turn) bool { return t.Status.Usage != nil && t.Status.Usage.ToolCalls == 1 })
+	s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "before", Tool: "files.list", Arguments: home})
+	refused(t, w.until("goes-on", func(t *v1alpha1.Turn) bool { return t.Status.Usage != nil && t.Status.Usage.ToolCalls == 2 }), "before")
 	first.stop()
 
 	second := start(t)
@@ -245,16 +274,19 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 	if !resumed.Resumed() || resumed.Catalog().CatalogHash != string(turn.Status.Admission.CatalogHash) {
 		t.Errorf("resumed %t, catalogue %s, want %s", resumed.Resumed(), resumed.Catalog().CatalogHash, turn.Status.Admission.CatalogHash)
 	}
-	if u := resumed.Execution().Usage(); u.ToolCalls != 1 {
-		t.Errorf("usage %+v, want the one call", u)
+	if u := resumed.Execution().Usage(); u.ToolCalls != 2 || u.Denied != 1 {
+		t.Errorf("usage %+v, want the two calls", u)
 	}
 	if r := resumed.Invoke(t.Context(), bridge.InvokeRequest{CallID: "2", Tool: "files.list", Arguments: list}); r.Status != contract.StatusSucceeded {
 		t.Errorf("a call after the failover: %+v", r.Error)
 	}
+	resumed.Invoke(t.Context(), bridge.InvokeRequest{CallID: "after", Tool: "files.list", Arguments: home})
 	must(t, resumed.Outcome(t.Context(), done("late")))
-	if turn := w.ended("goes-on"); turn.State() != v1alpha1.TurnStateSucceeded || turn.Status.Usage.ToolCalls != 2 {
+	turn = w.ended("goes-on")
+	if turn.State() != v1alpha1.TurnStateSucceeded || turn.Status.Usage.ToolCalls != 4 {
 		t.Errorf("%s, usage %+v", turn.State(), turn.Status.Usage)
 	}
+	refused(t, turn, "before", "after")
 
 	w.turn("loses")
 	turn = w.until("loses", hasPod)
