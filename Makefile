@@ -64,7 +64,7 @@ build: ## Build the programs into bin/.
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin/internal/command.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
 
 # With the plugin's flags, so that the standard library is compiled once for both.
 .PHONY: example-harness

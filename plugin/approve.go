@@ -196,7 +196,7 @@ func (a *approve) checkWithin(c *contract.Capability) error {
 	for _, place := range a.within {
 		ref, scope, err := snapshot.ParsePlace(place)
 		if err != nil {
-			return usageError{err}
+			return usageError{Err: err}
 		}
 		same := slices.Equal(c.Resource.Path, ref.Path)
 		if ref.Namespace == c.Resource.Namespace && (same || (scope == contract.ScopeDescendants && below(c.Resource.Path, ref.Path))) {

@@ -71,11 +71,11 @@ kubectl sharedos can-i invoke sharedos.execution:agent/alice-assistant --as alic
 func (c *canI) run(cmd *cobra.Command, action, place string) error {
 	resource, err := snapshot.ParseResource(place)
 	if err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	need := contract.CapabilityRequirement{Resource: resource, Action: action}
 	if err := need.Validate(); err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	inspector, ac, err := c.asking.resolve(cmd.Context(), c.env, &c.output)
 	if err != nil {

@@ -10,25 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
 // completionPatience bounds how long a shell waits.
 const completionPatience = 3 * time.Second
 
-type completer = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
+type completer = command.Completer
 
-// complete sets the completion of a flag that exists.
-func complete(cmd *cobra.Command, flag string, f completer) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(err) // the flag does not exist: a fault of this program
-	}
-}
+func complete(cmd *cobra.Command, flag string, f completer) { command.Complete(cmd, flag, f) }
 
-func fixed(values ...string) completer {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return values, cobra.ShellCompDirectiveNoFileComp
-	}
-}
+func fixed(values ...string) completer { return command.Fixed(values...) }
 
 // names completes with the names of a list, of those objects that keep says.
 func (e *env) names(list client.ObjectList, keep func(client.Object) bool) []string {

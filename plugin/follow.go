@@ -18,6 +18,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/internal/plain"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
 // errTurnGone means that a Turn was deleted while it was followed.
@@ -39,12 +40,12 @@ func (e *env) follow(ctx context.Context, c client.WithWatch, turn *v1alpha1.Tur
 		return err
 	}
 	turn.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Turn"))
-	err = o.print(e.streams.Out, turn, func(w io.Writer) error { return printOutput(w, text) })
+	err = o.print(e.streams.Out, turn, func(w io.Writer) error { return command.PrintOutput(w, text) })
 	if err != nil {
 		return err
 	}
 	e.tellEnding(turn)
-	return turnExit(turn.Status.Outcome)
+	return command.TurnExit(turn.Status.Outcome)
 }
 
 func (e *env) tellEnding(turn *v1alpha1.Turn) {
@@ -249,11 +250,4 @@ func objectJSON(object client.Object) ([]byte, error) {
 		members["kind"] = "Turn"
 	}
 	return json.MarshalIndent(members, "", "  ")
-}
-
-// jsonString decodes a JSON string.
-func jsonString(value []byte) (string, bool) {
-	var text string
-	err := json.Unmarshal(value, &text)
-	return text, err == nil
 }

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,13 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sharedos-dev/operator/internal/plain"
+
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
 // The formats of -o.
 const (
 	formatTable = "table"
 	formatWide  = "wide"
-	formatJSON  = "json"
+	formatJSON  = command.FormatJSON
 	formatYAML  = "yaml"
 )
 
@@ -45,12 +46,7 @@ func (o *output) wide() bool { return o.format == formatWide }
 func (o *output) print(w io.Writer, value any, table func(w io.Writer) error) error {
 	switch o.format {
 	case formatJSON:
-		data, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			return fmt.Errorf("encode the answer: %w", err)
-		}
-		_, err = w.Write(append(data, '\n'))
-		return err
+		return command.WriteJSON(w, value)
 	case formatYAML:
 		data, err := yaml.Marshal(value)
 		if err != nil {

@@ -2,11 +2,12 @@ package plugin
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
 // Program is the plugin as one call runs it.
@@ -43,15 +44,10 @@ func newRoot(e *env) *cobra.Command {
 Exit codes: 0 yes, done or allowed; 1 no: denied, failed or damaged; 2 no answer,
 because of the call or because something could not be reached; 3 a Turn that asks for
 a person's decision.`,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sharedos"},
-		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sharedos"},
+		Args:        cobra.NoArgs,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(e.streams.In)
-	root.SetOut(e.streams.Out)
-	root.SetErr(e.streams.ErrOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	e.addFlags(root)
 	root.AddGroup(
 		&cobra.Group{ID: groupAsk, Title: "What is allowed:"},
@@ -76,7 +72,7 @@ a person's decision.`,
 			root.AddCommand(cmd)
 		}
 	}
-	usageArgs(root)
+	command.Prepare(root, command.Streams(e.streams))
 	return root
 }
 
@@ -88,26 +84,4 @@ const (
 	groupOperate = "operate"
 )
 
-// usageArgs makes wrong arguments errors of usage.
-func usageArgs(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		}
-	}
-	for _, inner := range cmd.Commands() {
-		usageArgs(inner)
-	}
-}
-
-// examples indents what --help shows.
-func examples(text string) string {
-	lines := strings.Split(strings.Trim(text, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight("  "+line, " ")
-	}
-	return strings.Join(lines, "\n")
-}
+func examples(text string) string { return command.Examples(text) }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
 // versionAnswer is the version in JSON and YAML.
@@ -17,18 +19,7 @@ type versionAnswer struct {
 	Platform string `json:"platform"`
 }
 
-// release is set when a release is built.
-var release string //nolint:gochecknoglobals // the linker sets it
-
-func version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}
+func version() string { return command.Version() }
 
 func newVersion(e *env) *cobra.Command {
 	var o output

@@ -1,4 +1,4 @@
-package plugin
+package offline
 
 import (
 	"errors"
@@ -10,17 +10,19 @@ import (
 
 	"github.com/sharedos-dev/operator/internal/plain"
 	"github.com/sharedos-dev/operator/manifest"
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 	"github.com/sharedos-dev/operator/policytest"
 )
 
 type tester struct {
-	env      *env
+	env      *Env
 	junit    string
 	coverage bool
 	strict   bool
 }
 
-func newTest(e *env) *cobra.Command {
+// NewTest makes the command that runs test files.
+func NewTest(e *Env) *cobra.Command {
 	t := &tester{env: e}
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
@@ -31,7 +33,7 @@ Files are checked as the API server would: a fault names file and line. Objects 
 cases that name no namespace are of the one that -n names, or "default".
 
 Exit code 0 means that every case passed, 1 that one failed or a file is at fault.`,
-		Example: examples(`
+		Example: command.Examples(`
 kubectl sharedos test policies/
 kubectl sharedos test policies/ --coverage
 kubectl sharedos test policies/ --junit report.xml     # for a pull request`),
@@ -45,24 +47,24 @@ kubectl sharedos test policies/ --junit report.xml     # for a pull request`),
 }
 
 func (t *tester) run(cmd *cobra.Command, paths []string) error {
-	now := t.env.clock()
-	plan, err := policytest.Load(paths, t.env.offlineNamespace(), now)
+	now := t.env.Clock()
+	plan, err := policytest.Load(paths, t.env.Namespace(), now)
 	if faults, ok := errors.AsType[manifest.Faults](err); ok {
-		fmt.Fprintln(t.env.streams.Out, plain.Lines(faults.Error()))
-		fmt.Fprintf(t.env.streams.Out, "\n%d faults; no case was run\n", len(faults))
+		fmt.Fprintln(t.env.Streams.Out, plain.Lines(faults.Error()))
+		fmt.Fprintf(t.env.Streams.Out, "\n%d faults; no case was run\n", len(faults))
 		if err := t.writeJUnit(func(w io.Writer) error { return policytest.WriteFaults(w, faults) }); err != nil {
 			return err
 		}
-		return no()
+		return command.No()
 	}
 	if err != nil {
 		return err
 	}
-	report, err := plan.Run(cmd.Context(), policytest.Options{Now: now, Clock: t.env.clock, Coverage: t.coverage || t.strict})
+	report, err := plan.Run(cmd.Context(), policytest.Options{Now: now, Clock: t.env.Clock, Coverage: t.coverage || t.strict})
 	if err != nil {
 		return err
 	}
-	if err := report.WriteTable(plain.Writer{Out: t.env.streams.Out}); err != nil {
+	if err := report.WriteTable(plain.Writer{Out: t.env.Streams.Out}); err != nil {
 		return err
 	}
 	if err := t.writeJUnit(report.WriteJUnit); err != nil {
@@ -70,10 +72,10 @@ func (t *tester) run(cmd *cobra.Command, paths []string) error {
 	}
 	switch {
 	case len(report.Results) == 0:
-		fmt.Fprintln(t.env.streams.ErrOut, "there is no case: add a file of kind AuthorizationTest")
-		return no()
+		fmt.Fprintln(t.env.Streams.ErrOut, "there is no case: add a file of kind AuthorizationTest")
+		return command.No()
 	case report.Failed > 0, t.strict && len(report.Coverage.Uncovered) > 0:
-		return no()
+		return command.No()
 	}
 	return nil
 }

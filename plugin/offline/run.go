@@ -1,9 +1,8 @@
-package plugin
+package offline
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -15,22 +14,11 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit/durable"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/localrun"
+	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 
-func newLocal(e *env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "local", Short: "Run an agent on this machine, without a cluster",
-		Long:    "Runs an agent on this machine, without a cluster.",
-		Example: examples("kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- claude -p 'When does Atlas ship?'"),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newLocalRun(e))
-	return cmd
-}
-
-type localRun struct {
-	env     *env
+type run struct {
+	env     *Env
 	options localrun.Options
 	kind    string
 	egress  string
@@ -39,8 +27,9 @@ type localRun struct {
 	quiet   bool
 }
 
-func newLocalRun(e *env) *cobra.Command {
-	l := &localRun{env: e}
+// NewRun makes the command that runs one turn.
+func NewRun(e *Env) *cobra.Command {
+	l := &run{env: e}
 	cmd := &cobra.Command{
 		Use:   "run DIR... --principal NAME [-- COMMAND...]",
 		Short: "Run one turn: kernel in this process, bridge on loopback",
@@ -62,7 +51,7 @@ Only what goes through the bridge is authorized. The agent runs as you, and noth
 here confines its own tools; on a cluster its pod does.
 
 Exit codes: 0 succeeded, 1 denied, failed or cancelled, 2 no turn, 3 escalated.`,
-		Example: examples(`
+		Example: command.Examples(`
 # Claude Code, with your own login
 kubectl sharedos local run policies/ --principal alice-assistant --files ./files -- claude -p 'When does Atlas ship?'
 
@@ -88,7 +77,7 @@ kubectl sharedos local run policies/ --principal alice-assistant --files ./files
 	return cmd
 }
 
-func (l *localRun) addFlags(cmd *cobra.Command) {
+func (l *run) addFlags(cmd *cobra.Command) {
 	o, f := &l.options, cmd.Flags()
 	f.StringVar(&o.Principal, "principal", "", "Principal that acts (required)")
 	f.StringVar(&o.Purpose, "purpose", "", "purpose that it declares; its first one if none is given")
@@ -111,8 +100,8 @@ func (l *localRun) addFlags(cmd *cobra.Command) {
 	f.StringVar(&l.audit, "audit", "", "folder of a durable audit log to record in")
 	f.StringVarP(&l.output, "output", "o", "text", "what to print of the result: text, json")
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "do not tell what happens")
-	complete(cmd, "type", fixed(harnessTypes()...))
-	complete(cmd, "output", fixed("text", formatJSON))
+	command.Complete(cmd, "type", command.Fixed(harnessTypes()...))
+	command.Complete(cmd, "output", command.Fixed("text", command.FormatJSON))
 }
 
 func harnessTypes() []string {
@@ -122,27 +111,27 @@ func harnessTypes() []string {
 	}
 }
 
-func (l *localRun) run(cmd *cobra.Command) (err error) {
+func (l *run) run(cmd *cobra.Command) (err error) {
 	o := &l.options
-	if l.output != "text" && l.output != formatJSON {
-		return usage("--output: %q is not text or json", l.output)
+	if l.output != "text" && l.output != command.FormatJSON {
+		return command.Usage("--output: %q is not text or json", l.output)
 	}
 	if o.Timeout > contract.MaxTimeoutMs*time.Millisecond {
-		return usage("--timeout: at most 10m")
+		return command.Usage("--timeout: at most 10m")
 	}
 	allowed, err := egress.ParsePrefixes(l.egress)
 	if err != nil {
-		return usage("--egress-allow: %v", err)
+		return command.Usage("--egress-allow: %v", err)
 	}
-	o.Egress, o.Version = &egress.Guard{Allow: allowed}, version()
-	o.Namespace, o.Type = l.env.offlineNamespace(), v1alpha1.HarnessType(l.kind)
-	o.Stderr, o.Clock = l.env.streams.ErrOut, l.env.clock
+	o.Egress, o.Version = &egress.Guard{Allow: allowed}, command.Version()
+	o.Namespace, o.Type = l.env.Namespace(), v1alpha1.HarnessType(l.kind)
+	o.Stderr, o.Clock = l.env.Streams.ErrOut, l.env.Clock
 	if !l.quiet {
-		o.Progress = l.env.streams.ErrOut
+		o.Progress = l.env.Streams.ErrOut
 	}
 	if o.Message == "" {
 		if len(o.Command) == 0 {
-			return usage("say what the agent is told with --message, or give a command after --")
+			return command.Usage("say what the agent is told with --message, or give a command after --")
 		}
 		o.Message = strings.Join(o.Command, " ")
 	}
@@ -161,51 +150,21 @@ func (l *localRun) run(cmd *cobra.Command) (err error) {
 	return l.print(&result)
 }
 
-func (l *localRun) print(r *contract.ExecutionResult) error {
-	if l.output == formatJSON {
-		if err := (&output{formatJSON}).print(l.env.streams.Out, r, nil); err != nil {
+func (l *run) print(r *contract.ExecutionResult) error {
+	if l.output == command.FormatJSON {
+		if err := command.WriteJSON(l.env.Streams.Out, r); err != nil {
 			return err
 		}
-		return turnExit(v1alpha1.TurnOutcome(r.Status))
+		return command.TurnExit(v1alpha1.TurnOutcome(r.Status))
 	}
-	if err := printOutput(l.env.streams.Out, outputText(r.Output)); err != nil {
+	if err := command.PrintOutput(l.env.Streams.Out, command.OutputText(r.Output)); err != nil {
 		return err
 	}
 	if r.Error != nil {
-		fmt.Fprintf(l.env.streams.ErrOut, "%s: %s: %s\n", r.Status, plain.Text(r.Error.Code), plain.Text(r.Error.Message))
+		fmt.Fprintf(l.env.Streams.ErrOut, "%s: %s: %s\n", r.Status, plain.Text(r.Error.Code), plain.Text(r.Error.Message))
 	}
 	if r.Escalation != nil {
-		fmt.Fprintf(l.env.streams.ErrOut, "asks for a decision: %s\n", plain.Text(r.Escalation.Reason))
+		fmt.Fprintf(l.env.Streams.ErrOut, "asks for a decision: %s\n", plain.Text(r.Escalation.Reason))
 	}
-	return turnExit(v1alpha1.TurnOutcome(r.Status))
-}
-
-// outputText is a turn's output as it is printed: a text itself, anything else as JSON.
-func outputText(value contract.Value) string {
-	if text, ok := jsonString(value); ok {
-		return text
-	}
-	return string(value)
-}
-
-// printOutput ends the output with a line feed. On the way to a terminal or a file it
-// is made plain, because an agent wrote it.
-func printOutput(w io.Writer, text string) error {
-	if text == "" {
-		return nil
-	}
-	_, err := fmt.Fprintln(w, strings.TrimSuffix(plain.Lines(text), "\n"))
-	return err
-}
-
-// turnExit is the exit code of a turn's outcome.
-func turnExit(outcome v1alpha1.TurnOutcome) error {
-	switch outcome {
-	case v1alpha1.TurnSucceeded:
-		return nil
-	case v1alpha1.TurnEscalated:
-		return exit{ExitEscalated}
-	default:
-		return no()
-	}
+	return command.TurnExit(v1alpha1.TurnOutcome(r.Status))
 }

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/internal/plain"
+)
+
+// Exit codes.
+const (
+	ExitYes       = 0
+	ExitNo        = 1
+	ExitError     = 2
+	ExitEscalated = 3
+)
+
+// Exit ends the program with a code when everything has been said already.
+type Exit struct{ Code int }
+
+// Error implements error.
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// No is the answer no, already given.
+func No() error { return Exit{ExitNo} }
+
+// TurnExit is the exit code of a turn's outcome.
+func TurnExit(outcome v1alpha1.TurnOutcome) error {
+	switch outcome {
+	case v1alpha1.TurnSucceeded:
+		return nil
+	case v1alpha1.TurnEscalated:
+		return Exit{ExitEscalated}
+	default:
+		return No()
+	}
+}
+
+// UsageError is a fault of the call.
+type UsageError struct{ Err error }
+
+// Error implements error.
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usage makes a fault of the call.
+func Usage(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Report prints what is left to say of the error of the command at path, as in
+// "kubectl sharedos test", and returns the exit code.
+func Report(w io.Writer, err error, path string) int {
+	if err == nil {
+		return ExitYes
+	}
+	if done, ok := errors.AsType[Exit](err); ok {
+		return done.Code
+	}
+	fmt.Fprintln(w, "error:", plain.Lines(err.Error()))
+	if _, ok := errors.AsType[UsageError](err); ok {
+		fmt.Fprintf(w, "See '%s --help'.\n", path)
+	}
+	return ExitError
+}
