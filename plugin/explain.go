@@ -36,11 +36,13 @@ type turnStory struct {
 
 // chapter is one thing that happened.
 type chapter struct {
-	At     string   `json:"at,omitempty"`
-	What   string   `json:"what"`
-	Gate   string   `json:"gate,omitempty"`
-	Needed string   `json:"needed,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
+	At     string `json:"at,omitempty"`
+	What   string `json:"what"`
+	Gate   string `json:"gate,omitempty"`
+	Needed string `json:"needed,omitempty"`
+	// RequiredAuthority is what was needed, for programs, where the Turn holds it.
+	RequiredAuthority *contract.CapabilityRequest `json:"requiredAuthority,omitempty"`
+	Notes             []string                    `json:"notes,omitempty"`
 }
 
 func newExplain(e *env) *cobra.Command {
@@ -52,9 +54,10 @@ func newExplain(e *env) *cobra.Command {
 made, and for each refusal which gate was shut and the Grant that would have been
 needed.
 
-A Turn's own record holds no arguments, so it does not say which place a call was
-about. The audit log does: with --audit, a folder that holds it (a copy of the
-manager's volume), the exact place and what each Grant did are told too.`,
+A Turn keeps what its first 32 refused calls needed: the action and the place, the
+purpose, and from whom to whom. Nothing else of a call's arguments is in it. The audit
+log has every refusal: with --audit, a folder that holds it (a copy of the manager's
+volume), the others and what each Grant did are told too.`,
 		Example: examples(`
 kubectl sharedos explain turn/status-report
 kubectl sharedos explain turn/status-report --audit ./audit/log -o yaml`),
@@ -94,6 +97,7 @@ func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 	}
 	n := &narrator{
 		turn: turn, records: map[string][]audit.Event{}, tools: map[string]contract.ToolDefinition{}, principals: translate.NewDirectory(nil),
+		told: map[string]bool{},
 	}
 	if err := n.gather(cmd.Context(), c, x.audit); err != nil {
 		return err
@@ -115,6 +119,8 @@ type narrator struct {
 	on      map[string]bool // tool namespaces as they are now
 	// principals as they are now.
 	principals *translate.Directory
+	// told are the refused calls that were told of.
+	told map[string]bool
 }
 
 func (n *narrator) gather(ctx context.Context, c client.Reader, logs []string) error {

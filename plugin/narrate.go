@@ -9,9 +9,7 @@ import (
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/internal/plain"
-	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
-	"github.com/sharedos-dev/operator/snapshot"
 )
 
 func microTime(t time.Time) metav1.MicroTime { return metav1.NewMicroTime(t) }
@@ -40,6 +38,10 @@ func (n *narrator) tell() []chapter {
 	}
 	if events := t.Status.Events; events != nil && int64(len(n.events)) < events.Count {
 		out = append(out, chapter{What: fmt.Sprintf("%d of %d events are told; the others are in the ConfigMap of the Turn", len(n.events), events.Count)})
+		out = append(out, n.untold()...)
+	}
+	if entry, ok := n.leftOut(); ok {
+		out = append(out, entry)
 	}
 	if t.IsFinished() {
 		out = append(out, n.ending())
@@ -128,107 +130,13 @@ func (n *narrator) event(e *v1alpha1.TurnEvent) (chapter, bool) {
 		if data.Code != "" {
 			c.What += ", " + data.Code
 			n.refusal(&c, &data)
+			n.told[data.CallID] = true
 		}
 	case contract.EventTurnCompleted, contract.EventTurnEscalated, contract.EventTurnFailed,
 		contract.EventTurnDenied, contract.EventTurnCancelled, contract.EventRuntime, contract.EventToolRequested:
 		return chapter{}, false
 	}
 	return c, c.What != ""
-}
-
-// refusal explains a call that did not succeed.
-func (n *narrator) refusal(c *chapter, data *eventData) {
-	c.Gate = gateOf(data.Code)
-	for _, record := range n.records[data.CallID] {
-		if record.Type == audit.AuthorizationChecked && record.Outcome == audit.Denied {
-			c.Needed, c.Notes = needText(&record), rejectedNotes(&record)
-			return
-		}
-		if record.Cause != "" {
-			c.Notes = append(c.Notes, "cause: "+record.Cause)
-		}
-	}
-	tool, known := n.tools[data.Tool]
-	switch {
-	case data.Code == contract.CodeToolUnavailable:
-		c.Notes = append(c.Notes, n.unavailable(data.Tool, known))
-	case c.Gate != gateAuthority:
-	case known:
-		need := &tool.RequiredCapability
-		c.Needed = fmt.Sprintf("%s on the place that the call named, in %s", need.Action,
-			snapshot.FormatPlace(need.Resource.Namespace, need.Resource.Path, contract.ScopeDescendants))
-		c.Notes = append(c.Notes, "which place it was is in the audit log: --audit")
-	default:
-		c.Needed = "what the call was about, which is in the audit log: --audit"
-	}
-}
-
-// unavailable says which of the gates before authority is shut, as it is now.
-func (n *narrator) unavailable(tool string, known bool) string {
-	namespace, _, _ := strings.Cut(tool, ".")
-	on, exists := n.on[namespace]
-	switch {
-	case n.on == nil:
-		return "it was not among the tools that the turn was offered"
-	case !exists:
-		return fmt.Sprintf("there is no ToolNamespace %q", namespace)
-	case !on:
-		return fmt.Sprintf("the ToolNamespace %q is off", namespace)
-	case !known && namespace != string(v1alpha1.BuiltinSharedOS) && namespace != string(v1alpha1.BuiltinMessages):
-		return fmt.Sprintf("the ToolNamespace %q declares no such tool", namespace)
-	default:
-		return "it is on, and no Grant that the turn held reaches it"
-	}
-}
-
-// The gates that a call passes.
-const (
-	gateOffered   = "the tools that the turn was offered"
-	gateAuthority = "authority"
-	gateBudget    = "the turn's budget"
-	gateAsked     = "the turn has asked for a decision"
-	gateArguments = "the tool's arguments"
-)
-
-func gateOf(code string) string {
-	switch code {
-	case contract.CodeToolUnavailable, contract.CodeToolCatalogUnavailable:
-		return gateOffered
-	case contract.CodeNoMatchingGrant, contract.CodeGrantExhausted, contract.CodeDelegationChainInvalid,
-		contract.CodeDelegationChainUnverified, contract.CodeHostPolicyDenied, contract.CodeHostPolicyUnavailable,
-		contract.CodeUsageStoreUnavailable, contract.CodeAuthorityUnavailable:
-		return gateAuthority
-	case contract.CodeToolCallLimitExceeded, contract.CodeStepLimitExceeded, contract.CodeTurnDraining:
-		return gateBudget
-	case contract.CodeEscalationPending:
-		return gateAsked
-	case contract.CodeInvalidToolArguments, contract.CodeToolRequirementFailed, contract.CodeInvalidToolRequirement:
-		return gateArguments
-	default:
-		return ""
-	}
-}
-
-// needText is what a refused decision would have needed.
-func needText(e *audit.Event) string {
-	if e.Resource == nil {
-		return ""
-	}
-	return neededText(&contract.AccessContext{Purpose: e.Purpose, Authority: e.Authority, Actor: e.Actor}, e.Action, e.Resource)
-}
-
-// neededText is the Grant that a question would have needed, in one line.
-func neededText(ac *contract.AccessContext, action string, resource *contract.ResourceRef) string {
-	return fmt.Sprintf("%s on %s, for %s, from %s to %s", action, snapshot.FormatResource(resource.Namespace, resource.Path),
-		ac.Purpose, contract.CanonicalActor(ac.Authority), contract.CanonicalActor(ac.Actor))
-}
-
-func rejectedNotes(e *audit.Event) []string {
-	notes := make([]string, 0, len(e.RejectedGrants))
-	for _, g := range e.RejectedGrants {
-		notes = append(notes, "grant "+g.GrantID+" did not allow it: "+g.Reason)
-	}
-	return notes
 }
 
 func (n *narrator) ending() chapter {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,15 +75,47 @@ func event(sequence int64, kind contract.EventType, data string) v1alpha1.TurnEv
 	}
 }
 
-// ended is the status of a Turn that read a file, was refused another, called a tool
-// that it was not offered, and finished.
+// need is what a call needed, as the kernel describes it.
+func need(action string, scope contract.Scope, path ...string) v1alpha1.JSONText {
+	request, err := contract.DescribeAuthority(contract.CapabilityRequest{
+		NamespaceID: world, Requester: contract.Agent("alice-assistant"), Owner: contract.Human("alice"),
+		Capabilities: []contract.Capability{{
+			Resource: contract.ResourceRef{Namespace: "files", Path: append(contract.Path{}, path...)}, Actions: []string{action}, Scope: scope,
+		}},
+		Purpose: "atlas-status", RequestedAt: contract.At(began()),
+	})
+	if err != nil {
+		panic(err)
+	}
+	raw, err := json.Marshal(request)
+	if err != nil {
+		panic(err)
+	}
+	return v1alpha1.JSONText(raw)
+}
+
+// older is what a manager writes that knows no refusals.
+func older(s *v1alpha1.TurnStatus) {
+	ended(s)
+	s.Refusals = nil
+}
+
+// ended is the status of a Turn that read a file, was refused another, called tools
+// that it was not offered, was denied by a tool, used up its budget, and finished.
 func ended(s *v1alpha1.TurnStatus) {
 	s.TraceID, s.Admission, s.Outcome = "trace-7", admission(), v1alpha1.TurnSucceeded
 	s.Pod = &v1alpha1.PodReference{Name: "story-abc123", UID: "p"}
-	s.CompletedAt = new(at(9 * time.Second))
+	s.CompletedAt = new(at(16 * time.Second))
 	s.Output = new("Atlas ships on 30 September.")
-	s.Usage = &v1alpha1.TurnUsage{ToolCalls: 3, Denied: 2}
-	s.Events = &v1alpha1.TurnEvents{Count: 8, Items: []v1alpha1.TurnEvent{
+	s.Usage = &v1alpha1.TurnUsage{ToolCalls: 5, Denied: 5}
+	s.Refusals = []v1alpha1.TurnRefusal{
+		{CallID: "c2", Tool: "files.read", Code: contract.CodeNoMatchingGrant, RequiredAuthority: need("read", contract.ScopeExact, "Work", "salaries.csv")},
+		{CallID: "c3", Tool: "repo.\u001b[31mcommit", Code: contract.CodeToolUnavailable},
+		{CallID: "c4", Tool: "files.write", Code: contract.CodeToolUnavailable, RequiredAuthority: need("write", contract.ScopeDescendants)},
+		{CallID: "c5", Tool: "files.read", Code: "quota_exceeded", RequiredAuthority: need("read", contract.ScopeExact, "Work", "atlas", "plan.md")},
+		{CallID: "c6", Tool: "files.read", Code: contract.CodeToolCallLimitExceeded},
+	}
+	s.Events = &v1alpha1.TurnEvents{Count: 14, Items: []v1alpha1.TurnEvent{
 		event(0, contract.EventTurnStarted, `{"tools":["files.read"]}`),
 		event(1, contract.EventToolRequested, `{"callId":"c1","tool":"files.read"}`),
 		event(2, contract.EventToolCompleted, `{"callId":"c1","status":"succeeded","tool":"files.read"}`),
@@ -90,7 +123,13 @@ func ended(s *v1alpha1.TurnStatus) {
 		event(4, contract.EventToolCompleted, `{"callId":"c2","code":"no_matching_grant","status":"denied","tool":"files.read"}`),
 		event(5, contract.EventToolRequested, `{"callId":"c3","tool":"repo.\u001b[31mcommit"}`),
 		event(6, contract.EventToolCompleted, `{"callId":"c3","code":"tool_unavailable","status":"denied","tool":"repo.\u001b[31mcommit"}`),
-		event(7, contract.EventTurnCompleted, `{}`),
+		event(7, contract.EventToolRequested, `{"callId":"c4","tool":"files.write"}`),
+		event(8, contract.EventToolCompleted, `{"callId":"c4","code":"tool_unavailable","status":"denied","tool":"files.write"}`),
+		event(9, contract.EventToolRequested, `{"callId":"c5","tool":"files.read"}`),
+		event(10, contract.EventToolCompleted, `{"callId":"c5","code":"quota_exceeded","status":"denied","tool":"files.read"}`),
+		event(11, contract.EventToolRequested, `{"callId":"c6","tool":"files.read"}`),
+		event(12, contract.EventToolCompleted, `{"callId":"c6","code":"tool_call_limit_exceeded","status":"denied","tool":"files.read"}`),
+		event(13, contract.EventTurnCompleted, `{}`),
 	}}
 	s.Conditions = []metav1.Condition{condition(v1alpha1.TurnConditionFinished, metav1.ConditionTrue, v1alpha1.TurnStateSucceeded, "done")}
 }
@@ -103,6 +142,7 @@ func steady(turn *v1alpha1.Turn, text string) string {
 func TestExplain(t *testing.T) {
 	turn := makeTurn(t, "story", ended)
 	golden(t, "explain", steady(turn, call(t.Context(), server.viewer, "explain", "turn/story").text()))
+	golden(t, "explain-yaml", steady(turn, call(t.Context(), server.viewer, "explain", "turn/story", "-o", "yaml").text()))
 
 	dir := filepath.Join(t.TempDir(), "log")
 	log, err := durable.Open(dir, durable.Options{})
@@ -124,6 +164,22 @@ func TestExplain(t *testing.T) {
 	if got := call(t.Context(), server.nobody, "audit", "verify", dir); got.code != 0 || !strings.HasPrefix(got.out, "intact: 2 records") {
 		t.Errorf("verify: %s", got.text())
 	}
+}
+
+// TestExplainAnOlderTurn: what an earlier manager wrote is told as far as it goes.
+func TestExplainAnOlderTurn(t *testing.T) {
+	turn := makeTurn(t, "older", older)
+	golden(t, "explain-older", steady(turn, call(t.Context(), server.viewer, "explain", "turn/older").text()))
+}
+
+// TestExplainWithoutEvents: a refusal is told although its events are not at hand.
+func TestExplainWithoutEvents(t *testing.T) {
+	turn := makeTurn(t, "long", func(s *v1alpha1.TurnStatus) {
+		ended(s)
+		s.Events.Count, s.Events.Items = 400, s.Events.Items[:1]
+		s.Usage.Denied = 40
+	})
+	golden(t, "explain-long", steady(turn, call(t.Context(), server.viewer, "explain", "turn/long").text()))
 }
 
 func TestExplainARefusedTurn(t *testing.T) {
