@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/bridge"
 	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
@@ -57,6 +58,19 @@ func (l *ledger) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return fmt.Sprint(l.by)
+}
+
+// of is how many writes went to a path with that part.
+func (l *ledger) of(part string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for request, times := range l.by {
+		if strings.Contains(request, part) {
+			n += times
+		}
+	}
+	return int64(n)
 }
 
 // settle returns once the manager has made no request for a while.
@@ -149,7 +163,9 @@ func TestWritesOfCalls(t *testing.T) {
 	w.grant("run", "sharedos.execution", []v1alpha1.PathSegment{"agent", "bot"}, "invoke")
 	const calls = 200
 	w.grant("list", "files", []v1alpha1.PathSegment{"Work"}, "list")
-	many := func(s *v1alpha1.TurnSpec) { s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(10000))} }
+	many := func(s *v1alpha1.TurnSpec) {
+		s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(10000)), TimeoutMs: new(int64(600_000))}
+	}
 	s := o.running(w, "unbounded", many)
 	w.until("unbounded", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateRunning })
 	writes.settle(t)
@@ -165,7 +181,23 @@ func TestWritesOfCalls(t *testing.T) {
 	if n := writes.total.Load() - before; n > checkpoints {
 		t.Errorf("%d unbounded calls cost %d writes: %s", calls, n, writes)
 	}
+	// Nor does what refused calls needed, which is kept with the counters.
+	writes.settle(t)
+	before, began = writes.of("/turns/"), time.Now()
+	for i := range calls {
+		if r := s.Invoke(t.Context(), bridge.InvokeRequest{CallID: fmt.Sprint("denied-", i), Tool: "files.list", Arguments: home}); code(r) != contract.CodeNoMatchingGrant {
+			t.Fatalf("call %d: %s %+v", i, r.Status, r.Error)
+		}
+	}
+	writes.settle(t)
+	checkpoints = int64(time.Since(began)/(5*time.Second)) + 1
+	if n := writes.of("/turns/") - before; n > checkpoints {
+		t.Errorf("%d refused calls cost %d writes of the Turn: %s", calls, n, writes)
+	}
 	must(t, s.Outcome(t.Context(), done("ok")))
+	if got := len(w.ended("unbounded").Status.Refusals); got != v1alpha1.MaxRefusals {
+		t.Errorf("%d of %d refused calls are listed, want %d", got, calls, v1alpha1.MaxRefusals)
+	}
 
 	grant := &v1alpha1.Grant{}
 	must(t, server.client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "list"}, grant))
