@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +39,12 @@ type patient struct {
 	system    string // namespace of the installation
 	namespace string // of the caller
 	findings  []finding
+
+	// What was found on the way.
+	skew      time.Duration       // this machine's clock is ahead of the API server's by it
+	installed *appsv1.StatefulSet // the manager, or nil
+	base      string              // what names of the installation begin with
+	secrets   map[string]*corev1.Secret
 }
 
 func (p *patient) say(check, state, message, fix string) {
@@ -54,6 +62,9 @@ func (p *patient) failed(check string, err error, fix string) {
 		p.say(check, stateUnknown, "you may not look at it", "ask somebody with the right to, or look with --as-user")
 		return
 	}
+	if fix == "" {
+		fix = "see whether the API server is well: kubectl get --raw '/readyz?verbose'"
+	}
 	p.say(check, stateFault, err.Error(), fix)
 }
 
@@ -64,8 +75,8 @@ func newDoctor(e *env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what is wrong with this installation, and how to mend it",
 		Long: `Looks at the installation and at the objects of the namespace: reachability, clock,
-resource definitions, manager, versions, webhooks, policies, certificates, kernel
-service, your own rights, and what is not Ready. Each line that is not ok has its fix.
+resource definitions, manager, versions, the manager's rights, policies, certificates,
+webhooks, kernel service and leader, your own rights, and what is not Ready. Each line that is not ok has its fix.
 Exit code 1 means that there is a fault.`,
 		Example: examples("kubectl sharedos doctor\nkubectl sharedos doctor -n team-atlas --system-namespace sharedos-system -o json"),
 		Args:    cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
@@ -97,8 +108,17 @@ func (e *env) patient(system string) (*patient, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := e.clientset()
-	return &patient{env: e, client: c, set: set, system: system, namespace: namespace}, err
+	config, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	// It asks a hundred small questions, a few at once: the API server need not be spared.
+	config.QPS = -1
+	set, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return &patient{env: e, client: c, set: set, system: system, namespace: namespace}, nil
 }
 
 // examine looks at everything. Without an API server there is nothing else to see.
@@ -108,10 +128,12 @@ func (p *patient) examine(ctx context.Context) {
 	}
 	p.definitions(ctx)
 	p.manager(ctx)
-	p.webhooks(ctx)
+	p.managerRights(ctx)
 	p.policies(ctx)
 	p.certificates(ctx)
+	p.webhooks(ctx)
 	p.kernelService(ctx)
+	p.lease(ctx)
 	p.rights(ctx)
 	p.objects(ctx)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +19,11 @@ func (p *patient) objects(ctx context.Context) {
 	var namespaces v1alpha1.ToolNamespaceList
 	var harnesses v1alpha1.HarnessList
 	for _, list := range []client.ObjectList{&principals, &grants, &namespaces, &harnesses} {
-		if err := p.client.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+		err := p.client.List(ctx, list, client.InNamespace(p.namespace))
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return // a definition is missing, which has its own line
+		}
+		if err != nil {
 			p.failed("objects of "+p.namespace, err, "")
 			return
 		}

@@ -1,4 +1,4 @@
-// Package rbac holds no code, only the rights of the manager in every namespace that
+// Package rbac holds the shipped roles, and the rights of the manager in every namespace that
 // belong to none of its controllers. `make manifests` makes role.yaml from the markers
 // below and from those beside the controllers. What the manager may do in its own
 // namespace only (the lease, its Secrets, the kernel's EndpointSlice) and to its own
