@@ -116,6 +116,7 @@ func (p *process) managerOptions() ctrl.Options {
 			TLSOpts: []func(*tls.Config){p.serveWith},
 		},
 		HealthProbeBindAddress: p.opts.HealthListen,
+		PprofBindAddress:       p.opts.ProfileListen,
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: p.opts.WebhookPort, TLSOpts: []func(*tls.Config){p.serveWith},
 		}),

@@ -69,7 +69,7 @@ func TestTurnsPerSecond(t *testing.T) {
 	ca := kernelCA(t)
 	url := fmt.Sprintf("https://127.0.0.1:%d", m.kernel)
 	w := newWorld(t, "throughput", startFiles(t))
-	began := time.Now()
+	began, before := time.Now(), cpu(t)
 	parallel(64, *turns, func(i int) {
 		name := fmt.Sprintf("t%04d", i)
 		w.turn(name, "")
@@ -89,6 +89,7 @@ func TestTurnsPerSecond(t *testing.T) {
 		s.Close()
 	})
 	took := time.Since(began)
+	t.Logf("CPU for one turn: %s", spent(t, before, *turns))
 	var list v1alpha1.TurnList
 	must(t, env.client.List(t.Context(), &list, client.InNamespace(w.namespace)))
 	ended := 0
