@@ -48,7 +48,7 @@ func (t *Turn) Allows(ctx context.Context, need contract.CapabilityRequirement, 
 
 // LoadTurn opens a turn without recording; its cause is that of unavailable authority.
 func (k *Kernel) LoadTurn(ctx context.Context, ac contract.AccessContext) (_ *Turn, cause, grantID string) {
-	auth, fault := k.load(ctx, &ac, nil)
+	auth, fault := k.load(ctx, &ac, nil, false)
 	if fault != nil {
 		return nil, fault.cause, fault.grantID
 	}
@@ -68,4 +68,14 @@ func (k *Kernel) StandingOf(g contract.Grant, ac contract.AccessContext) string 
 	held := grant{Grant: g}
 	k.prepare(&held, &ac)
 	return held.standing.String()
+}
+
+// Shares reports whether two turns hold one authority in memory.
+func (t *Turn) Shares(u *Turn) bool { return t.auth == u.auth }
+
+// Authorities is how many authorities are known.
+func (k *Kernel) Authorities() int {
+	k.shared.mu.Lock()
+	defer k.shared.mu.Unlock()
+	return len(k.shared.known)
 }

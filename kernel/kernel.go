@@ -42,6 +42,7 @@ type Kernel struct {
 	opts   Options
 	forms  *forms
 	static *registry
+	shared *shared
 }
 
 // New checks the options and compiles the static tools. It refuses a tool without
@@ -51,7 +52,7 @@ func New(opts Options) (*Kernel, error) {
 	if opts.Grants == nil || opts.Audit == nil || opts.Clock == nil || opts.NewID == nil {
 		return nil, errors.New("grants, audit, clock and id source are required")
 	}
-	k := &Kernel{opts: opts, forms: &forms{}}
+	k := &Kernel{opts: opts, forms: &forms{}, shared: &shared{}}
 	tools := append(slices.Clone(opts.Tools), escalateTool())
 	if opts.Transport != nil && opts.Replies != nil {
 		tools = append(tools, k.requestTool())
