@@ -73,9 +73,5 @@ func (k *Kernel) StandingOf(g contract.Grant, ac contract.AccessContext) string 
 // Shares reports whether two turns hold one authority in memory.
 func (t *Turn) Shares(u *Turn) bool { return t.auth == u.auth }
 
-// Authorities is how many authorities are known.
-func (k *Kernel) Authorities() int {
-	k.shared.mu.Lock()
-	defer k.shared.mu.Unlock()
-	return len(k.shared.known)
-}
+// Shared is how many authorities and reaches are known.
+func (k *Kernel) Shared() int { return k.authorities.len() + k.places.len() }

@@ -70,7 +70,10 @@ func (k *Kernel) load(ctx context.Context, ac *contract.AccessContext, held []Gr
 		a.index = newIndex(a.grants, ac)
 		return a, nil
 	}
-	return k.shared.one(a, ac), nil
+	return k.authorities.one(a.key(ac), func() *authority {
+		a.index = newIndex(a.grants, ac)
+		return a
+	}), nil
 }
 
 // admissible checks that a loaded grant is well formed and belongs to the context.
