@@ -30,10 +30,10 @@ func CheckListen(address string) error {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is not ADDRESS:PORT; use 127.0.0.1:8090, or 0 to turn the console off", address)
+		return fmt.Errorf("%q is not ADDRESS:PORT; use 127.0.0.1:8090, or 0 to turn it off", address)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%q is not a loopback address; use 127.0.0.1:%s, or 0 to turn the console off", address, port)
+		return fmt.Errorf("%q is not a loopback address; use 127.0.0.1:%s, or 0 to turn it off", address, port)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return fmt.Errorf("%q has no port from 1 to 65535", address)

@@ -54,6 +54,8 @@ func (f *forms) compile(tool Tool) (*compiled, error) {
 	}
 	key := formKey(&tool.Definition)
 	if cached := f.get(key); cached != nil {
+		// The schemas are the same to the last byte: one copy will do for all turns.
+		tool.Definition.InputSchema, tool.Definition.OutputSchema = cached.published.InputSchema, cached.published.OutputSchema
 		return &compiled{tool, cached}, nil
 	}
 	fresh, err := newForm(&tool.Definition)

@@ -48,7 +48,7 @@ func (t *Turn) Allows(ctx context.Context, need contract.CapabilityRequirement, 
 
 // LoadTurn opens a turn without recording; its cause is that of unavailable authority.
 func (k *Kernel) LoadTurn(ctx context.Context, ac contract.AccessContext) (_ *Turn, cause, grantID string) {
-	auth, fault := k.load(ctx, &ac, nil)
+	auth, fault := k.load(ctx, &ac, nil, false)
 	if fault != nil {
 		return nil, fault.cause, fault.grantID
 	}
@@ -69,3 +69,9 @@ func (k *Kernel) StandingOf(g contract.Grant, ac contract.AccessContext) string 
 	k.prepare(&held, &ac)
 	return held.standing.String()
 }
+
+// Shares reports whether two turns hold one authority in memory.
+func (t *Turn) Shares(u *Turn) bool { return t.auth == u.auth }
+
+// Shared is how many authorities and reaches are known.
+func (k *Kernel) Shared() int { return k.authorities.len() + k.places.len() }

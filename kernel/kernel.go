@@ -42,6 +42,9 @@ type Kernel struct {
 	opts   Options
 	forms  *forms
 	static *registry
+	// authorities and places are what turns share.
+	authorities *shared[authority]
+	places      *shared[Places]
 }
 
 // New checks the options and compiles the static tools. It refuses a tool without
@@ -51,7 +54,7 @@ func New(opts Options) (*Kernel, error) {
 	if opts.Grants == nil || opts.Audit == nil || opts.Clock == nil || opts.NewID == nil {
 		return nil, errors.New("grants, audit, clock and id source are required")
 	}
-	k := &Kernel{opts: opts, forms: &forms{}}
+	k := &Kernel{opts: opts, forms: &forms{}, authorities: &shared[authority]{}, places: &shared[Places]{}}
 	tools := append(slices.Clone(opts.Tools), escalateTool())
 	if opts.Transport != nil && opts.Replies != nil {
 		tools = append(tools, k.requestTool())

@@ -19,7 +19,8 @@ const (
 )
 
 // authority is the resolved authority of one context. The type is unexported and
-// no exported value leads to it, so nothing outside this package can hold it.
+// no exported value leads to it, so nothing outside this package can hold it. It does
+// not change once it is loaded: other turns may share it.
 type authority struct {
 	grants []grant // sorted by id
 	index  index
@@ -42,8 +43,9 @@ type loadFault struct {
 	grantID string
 }
 
-// load calls the source once and refuses the whole answer at the first flaw.
-func (k *Kernel) load(ctx context.Context, ac *contract.AccessContext, held []GrantRef) (*authority, *loadFault) {
+// load calls the source once and refuses the whole answer at the first flaw. What is
+// for a single operation is not worth sharing.
+func (k *Kernel) load(ctx context.Context, ac *contract.AccessContext, held []GrantRef, single bool) (*authority, *loadFault) {
 	loaded, err := guarded(func() ([]contract.Grant, error) { return k.opts.Grants.Load(ctx, *ac) })
 	if err != nil {
 		return nil, &loadFault{cause: causeSourceFailed}
@@ -64,8 +66,14 @@ func (k *Kernel) load(ctx context.Context, ac *contract.AccessContext, held []Gr
 	for i := range a.grants {
 		k.prepare(&a.grants[i], ac)
 	}
-	a.index = newIndex(a.grants, ac)
-	return a, nil
+	if single {
+		a.index = newIndex(a.grants, ac)
+		return a, nil
+	}
+	return k.authorities.one(a.key(ac), func() *authority {
+		a.index = newIndex(a.grants, ac)
+		return a
+	}), nil
 }
 
 // admissible checks that a loaded grant is well formed and belongs to the context.

@@ -38,6 +38,39 @@ func (t *Turn) Reach(ctx context.Context) contract.ReachResult {
 	return contract.ReachResult{Status: reachComputed, Reach: places}
 }
 
+// Places is a reach that was computed. It never changes, and turns whose reach is the
+// same share it.
+type Places struct{ result contract.ReachResult }
+
+// Result returns the reach. Each call returns a fresh copy.
+func (p *Places) Result() contract.ReachResult {
+	if p == nil {
+		return contract.ReachResult{}
+	}
+	r := p.result
+	r.Reach = slices.Clone(r.Reach)
+	for i := range r.Reach {
+		r.Reach[i].Path = slices.Clone(r.Reach[i].Path)
+		r.Reach[i].Actions = slices.Clone(r.Reach[i].Actions)
+	}
+	return r
+}
+
+// PlacesOf is [Turn.Reach] without the places that no tool of the catalogue operates in.
+func (t *Turn) PlacesOf(ctx context.Context, c *Catalogue) *Places {
+	r := t.Reach(ctx)
+	if r.Reach != nil {
+		kept := make([]contract.ReachEntry, 0, len(r.Reach))
+		for _, place := range r.Reach {
+			if c.Operates(place.Namespace) {
+				kept = append(kept, place)
+			}
+		}
+		r.Reach = kept
+	}
+	return t.k.places.one(reachKey(&r), func() *Places { return &Places{r} })
+}
+
 // usable reports whether the grant would authorize something now, or why that
 // cannot be established.
 func (t *Turn) usable(ctx context.Context, g *grant, now time.Time) (bool, string) {

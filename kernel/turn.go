@@ -53,7 +53,7 @@ func (k *Kernel) open(ctx context.Context, ac contract.AccessContext, held []Gra
 	}
 	ac.EnabledToolNamespaces = append([]string(nil), ac.EnabledToolNamespaces...)
 	ctx, end := k.span(ctx, Span{Name: "load", TraceID: ac.TraceID})
-	auth, fault := k.load(ctx, &ac, held)
+	auth, fault := k.load(ctx, &ac, held, single)
 	if fault != nil {
 		end(contract.StatusFailed, contract.CodeAuthorityUnavailable)
 		return nil, k.unavailable(ctx, ac, fault)

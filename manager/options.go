@@ -22,7 +22,9 @@ type Options struct {
 
 	HealthListen, MetricsListen string
 	// ConsoleListen is the loopback address of the console, or 0.
-	ConsoleListen           string
+	ConsoleListen string
+	// ProfileListen is the loopback address of /debug/pprof, or 0.
+	ProfileListen           string
 	WebhookPort, KernelPort int
 
 	KernelService, WebhookService      string
@@ -50,6 +52,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz")
 	fs.StringVar(&o.MetricsListen, "metrics-listen", ":8080", "address of /metrics (HTTPS, for who may get that URL); 0 turns it off")
 	fs.StringVar(&o.ConsoleListen, "console-listen", "127.0.0.1:8090", "loopback address of the read-only console, which a port-forward reaches; 0 turns it off")
+	fs.StringVar(&o.ProfileListen, "profile-listen", "0", "loopback address of /debug/pprof, which a port-forward reaches; 0 turns it off")
 	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the admission webhooks")
 	fs.IntVar(&o.KernelPort, "kernel-port", 8444, "port of the kernel service, in the pod and in its Service")
 	fs.StringVar(&o.KernelService, "kernel-service", "sharedos-kernel", "name of the kernel's Service, which has no selector")
@@ -82,8 +85,10 @@ func (o *Options) Validate() error {
 	if o.PodIP == "" || net.ParseIP(o.PodIP) == nil {
 		errs = append(errs, fmt.Errorf("--pod-ip: %q is not an address", o.PodIP))
 	}
-	if err := console.CheckListen(o.ConsoleListen); err != nil {
-		errs = append(errs, fmt.Errorf("--console-listen: %w", err))
+	for flag, address := range map[string]string{"--console-listen": o.ConsoleListen, "--profile-listen": o.ProfileListen} {
+		if err := console.CheckListen(address); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+		}
 	}
 	for name, port := range map[string]int{"--webhook-port": o.WebhookPort, "--kernel-port": o.KernelPort} {
 		if port < 1 || port > 65535 {

@@ -116,6 +116,7 @@ func (p *process) managerOptions() ctrl.Options {
 			TLSOpts: []func(*tls.Config){p.serveWith},
 		},
 		HealthProbeBindAddress: p.opts.HealthListen,
+		PprofBindAddress:       p.opts.ProfileListen,
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: p.opts.WebhookPort, TLSOpts: []func(*tls.Config){p.serveWith},
 		}),
@@ -128,7 +129,8 @@ func (p *process) managerOptions() ctrl.Options {
 		RetryPeriod:                   &retry,
 		// Who waits for the lease already knows what there is.
 		Controller: config.Controller{EnableWarmup: new(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		// Who wrote which field is of no use here, and a third of what is kept.
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:    {Label: hasTurnLabel()},
 			&corev1.Secret{}: {Namespaces: map[string]cache.Config{p.opts.Namespace: {}}},
 		}},

@@ -140,6 +140,7 @@ func (r *Registry) reserve(s *Session, executionID string) error {
 // publish makes an opened session findable.
 func (r *Registry) publish(s *Session) *Session {
 	s.request = s.exec.Request()
+	s.request.Catalogue.Tools, s.request.Reach = nil, contract.ReachResult{} // the execution has them
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, ok := r.byKey[s.subject.Key]; ok && old.execution != s.execution {

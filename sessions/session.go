@@ -20,8 +20,8 @@ type Session struct {
 	subject   Subject
 	execution executionKey
 	exec      *envelope.Execution
-	// request is the execution's, which never changes; asking for it copies the
-	// whole catalogue.
+	// request is the execution's, which never changes, without its tools and its reach;
+	// asking for it copies both.
 	request envelope.Request
 	resumed bool
 	// uncounted says that calls of the manager before may be missing in the count.

@@ -22,8 +22,8 @@ type Execution struct {
 	limits  limits
 	turn    *kernel.Turn      // nil if none could be opened
 	catalog *kernel.Catalogue // nil until resolved
-	reach   contract.ReachResult
-	done    chan struct{} // closed once result is set
+	reach   *kernel.Places    // nil until resolved
+	done    chan struct{}     // closed once result is set
 
 	mu         sync.Mutex
 	openedAt   contract.Timestamp
@@ -72,7 +72,7 @@ func (x *Execution) Admission() Admission {
 	}
 	return Admission{
 		At: x.ac.Now, AuthorityHash: x.turn.AuthorityHash(), Grants: x.turn.Grants(),
-		CatalogHash: x.catalog.Hash(), ToolCount: x.catalog.Len(), Reach: cloneReach(x.reach),
+		CatalogHash: x.catalog.Hash(), ToolCount: x.catalog.Len(), Reach: x.reach.Result(),
 	}
 }
 
@@ -103,18 +103,9 @@ func (x *Execution) Request() Request {
 	return Request{
 		ExecutionID: x.req.ExecutionID, NamespaceID: x.ac.NamespaceID, Agent: x.req.Agent, Owner: x.ac.Owner,
 		Purpose: x.ac.Purpose, TraceID: x.ac.TraceID, Message: m, State: bytes.Clone(x.req.State),
-		Catalogue: x.Catalog(), Reach: cloneReach(x.reach),
+		Catalogue: x.Catalog(), Reach: x.reach.Result(),
 		MaxSteps: x.limits.steps, MaxCalls: x.limits.calls, Timeout: x.limits.timeout,
 	}
-}
-
-func cloneReach(r contract.ReachResult) contract.ReachResult {
-	r.Reach = slices.Clone(r.Reach)
-	for i := range r.Reach {
-		r.Reach[i].Path = slices.Clone(r.Reach[i].Path)
-		r.Reach[i].Actions = slices.Clone(r.Reach[i].Actions)
-	}
-	return r
 }
 
 // Usage returns the counters so far.

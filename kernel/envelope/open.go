@@ -90,23 +90,8 @@ func (x *Execution) resolve(ctx context.Context) *ending {
 		catalog = catalog.Only(names)
 	}
 	x.catalog = catalog
-	x.reach = withinTools(x.turn.Reach(ctx), catalog)
+	x.reach = x.turn.PlacesOf(ctx, catalog)
 	return nil
-}
-
-// withinTools keeps the places that some offered tool operates in.
-func withinTools(r contract.ReachResult, catalog *kernel.Catalogue) contract.ReachResult {
-	if r.Reach == nil {
-		return r
-	}
-	kept := make([]contract.ReachEntry, 0, len(r.Reach))
-	for _, place := range r.Reach {
-		if catalog.Operates(place.Namespace) {
-			kept = append(kept, place)
-		}
-	}
-	r.Reach = kept
-	return r
 }
 
 // codeOf is the code of a kernel refusal.

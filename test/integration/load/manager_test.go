@@ -40,7 +40,7 @@ func startManager(t *testing.T, n int) *process {
 	log, err := os.Create(p.log)
 	must(t, err)
 	p.cmd = exec.Command(env.binary, "--namespace="+system, "--pod-name=manager-"+strconv.Itoa(n), "--pod-ip=192.0.2.1", //nolint:gosec,noctx // ended by stop
-		"--health-listen=127.0.0.1:"+port(18081), "--metrics-listen=0", "--console-listen=0",
+		"--health-listen=127.0.0.1:"+port(18081), "--metrics-listen=0", "--console-listen=0", "--profile-listen=127.0.0.1:"+port(18061),
 		"--webhook-port="+port(webhookPort), "--kernel-port="+port(18444), "--leader-elect",
 		"--sidecar-image=sidecar:load", "--provider-tls-secret=sharedos-files-provider-tls", "--provider-service=sharedos-files-provider",
 		"--audit-dir="+filepath.Join(dir, "audit"), "--egress-allow=127.0.0.0/8")

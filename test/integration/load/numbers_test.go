@@ -69,7 +69,8 @@ func TestTurnsPerSecond(t *testing.T) {
 	ca := kernelCA(t)
 	url := fmt.Sprintf("https://127.0.0.1:%d", m.kernel)
 	w := newWorld(t, "throughput", startFiles(t))
-	began := time.Now()
+	profiled := profile(t, 15)
+	began, before, asking := time.Now(), cpu(t), requests(t)
 	parallel(64, *turns, func(i int) {
 		name := fmt.Sprintf("t%04d", i)
 		w.turn(name, "")
@@ -89,6 +90,9 @@ func TestTurnsPerSecond(t *testing.T) {
 		s.Close()
 	})
 	took := time.Since(began)
+	t.Logf("CPU for one turn: %s", spent(t, before, *turns))
+	t.Logf("requests for one turn: %s", asked(t, asking, *turns))
+	profiled()
 	var list v1alpha1.TurnList
 	must(t, env.client.List(t.Context(), &list, client.InNamespace(w.namespace)))
 	ended := 0
@@ -260,6 +264,7 @@ func TestMemory(t *testing.T) {
 		}
 	})
 	t.Logf("%d turns open after %s", *live, time.Since(began).Round(time.Millisecond))
+	profile(t, 1)()
 	peak := m.resident(t)
 	time.Sleep(30 * time.Second) // what was needed on the way there goes
 	settled := m.resident(t)
