@@ -17,6 +17,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/envelope"
+	"github.com/sharedos-dev/operator/oneview"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/translate"
 )
@@ -51,7 +52,10 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 		s.endUnadmitted(v1alpha1.TurnReasonCancelled, v1alpha1.TurnCancelled, contract.CodeTurnCancelled, reason, r.Clock())
 		return ctrl.Result{}, nil
 	}
-	found, problem, err := r.gather(ctx, s.turn)
+	// What is decided here is decided on one view of the world.
+	ctx, end := oneview.With(ctx)
+	defer end()
+	found, problem, err := r.gather(ctx, s)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -66,9 +70,6 @@ func (r *TurnReconciler) admit(ctx context.Context, s *turnScope) (ctrl.Result, 
 	if invalid != nil {
 		s.endUnadmitted(v1alpha1.TurnReasonInvalid, v1alpha1.TurnDenied, contract.CodeInvalidRequest, invalid.Error(), r.Clock())
 		return ctrl.Result{}, nil
-	}
-	if err := r.hold(ctx, s); err != nil {
-		return ctrl.Result{}, err
 	}
 	session, err := r.Sessions.Open(ctx, subjectOf(s.turn, found.harness), req)
 	if errors.Is(err, sessions.ErrExecutionTaken) {
@@ -115,8 +116,27 @@ func (r *TurnReconciler) recordAdmission(ctx context.Context, s *turnScope, req 
 	return nil
 }
 
-// gather reads everybody the Turn names, from the API server itself.
-func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered, *obstacle, error) {
+// gather holds the Turn and reads everybody it names, from the API server itself.
+func (r *TurnReconciler) gather(ctx context.Context, s *turnScope) (gathered, *obstacle, error) {
+	var held *v1alpha1.Turn
+	var heldErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { held, heldErr = r.hold(ctx, s) })
+	found, problem, err := r.look(ctx, s.turn)
+	wg.Wait()
+	if heldErr != nil {
+		return gathered{}, nil, heldErr
+	}
+	if held != nil {
+		r.written.note(s.before.ResourceVersion, held)
+		s.turn.ObjectMeta = *held.ObjectMeta.DeepCopy()
+		s.before = held
+	}
+	return found, problem, err
+}
+
+// look is gather without the hold.
+func (r *TurnReconciler) look(ctx context.Context, t *v1alpha1.Turn) (gathered, *obstacle, error) {
 	var out gathered
 	var principals v1alpha1.PrincipalList
 	var namespaces v1alpha1.ToolNamespaceList
@@ -124,6 +144,9 @@ func (r *TurnReconciler) gather(ctx context.Context, t *v1alpha1.Turn) (gathered
 	var principalsErr, namespacesErr error
 	wg.Go(func() { principalsErr = r.Live.List(ctx, &principals, client.InNamespace(t.Namespace)) })
 	wg.Go(func() { namespacesErr = r.Live.List(ctx, &namespaces, client.InNamespace(t.Namespace)) })
+	// The kernel will ask for the Grants, in this view: it need not wait for them then,
+	// and is told the error if there is one.
+	wg.Go(func() { _ = r.Live.List(ctx, &v1alpha1.GrantList{}, client.InNamespace(t.Namespace)) })
 	harness, problem, err := r.harness(ctx, t)
 	wg.Wait()
 	if err != nil || problem != nil {
@@ -247,21 +270,19 @@ func (s *turnScope) endUnadmitted(
 	s.set(v1alpha1.TurnConditionAdmitted, metav1.ConditionFalse, reason, message)
 }
 
-// hold puts the finalizer on a Turn that is about to run.
-func (r *TurnReconciler) hold(ctx context.Context, s *turnScope) error {
-	if controllerutil.ContainsFinalizer(s.turn, v1alpha1.FinalizerTurn) {
-		return nil
+// hold puts the finalizer on a Turn that is about to run, and returns it as it is then;
+// nil if it has the finalizer.
+func (r *TurnReconciler) hold(ctx context.Context, s *turnScope) (*v1alpha1.Turn, error) {
+	if controllerutil.ContainsFinalizer(s.before, v1alpha1.FinalizerTurn) {
+		return nil, nil //nolint:nilnil // nothing to do and no error
 	}
-	held := s.turn.DeepCopy()
+	held := s.before.DeepCopy()
 	controllerutil.AddFinalizer(held, v1alpha1.FinalizerTurn)
 	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, held, patch, client.FieldOwner(FieldOwner)); err != nil {
-		return fmt.Errorf("hold the turn: %w", err)
+		return nil, fmt.Errorf("hold the turn: %w", err)
 	}
-	s.turn.ObjectMeta = held.ObjectMeta
-	s.before = held
-	s.before.Status = *s.before.Status.DeepCopy()
-	return nil
+	return held, nil
 }
 
 func subjectOf(t *v1alpha1.Turn, h *v1alpha1.Harness) sessions.Subject {

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,9 +55,8 @@ type TurnReconciler struct {
 	// Concurrency is how many Turns are reconciled at once; 16 when zero.
 	Concurrency int
 
-	// written remembers the version that was written last, by the Turn's UID: what
-	// the cache shows may be older.
-	written sync.Map
+	// written is what was written last: what the cache shows may be older.
+	written writes
 }
 
 // Reconcile brings one Turn a step further.
@@ -74,7 +72,7 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	if turn.IsFinished() {
 		r.Sessions.Forget(ctx, key)
-		r.written.Delete(turn.UID)
+		r.written.drop(turn.UID)
 		if err := r.inspect(ctx, turn); err != nil {
 			return settle(ctrl.Result{}, err)
 		}
@@ -98,7 +96,11 @@ func (r *TurnReconciler) step(ctx context.Context, s *turnScope) (ctrl.Result, e
 		return ctrl.Result{}, err
 	}
 	result, err := r.advance(ctx, s)
-	if stored := r.store(ctx, s); stored != nil {
+	confined := r.confine(ctx, s)
+	stored := r.store(ctx, s)
+	s.confined = confined()
+	if stored != nil {
+		r.written.doubt(s.turn.UID)
 		return requeueOnConflict(stored)
 	}
 	s.stored = true
@@ -126,9 +128,9 @@ func (r *TurnReconciler) read(ctx context.Context, name types.NamespacedName) (*
 	if turn.IsFinished() {
 		return turn, nil
 	}
-	last, known := r.written.Load(turn.UID)
-	if known && last == turn.ResourceVersion {
-		return turn, nil
+	last, known := r.written.get(turn)
+	if last != nil {
+		return last, nil
 	}
 	if _, open := r.Sessions.Get(sessions.Key{Namespace: name.Namespace, Turn: name.Name}, string(turn.UID)); !known && !open && untouched(turn) {
 		return turn, nil
@@ -187,7 +189,7 @@ func (r *TurnReconciler) store(ctx context.Context, s *turnScope) error {
 	if err := patchStatus(ctx, r.Client, s.before, s.turn, s.before.Status, s.turn.Status); err != nil {
 		return err
 	}
-	r.written.Store(s.turn.UID, s.turn.ResourceVersion)
+	r.written.note(s.before.ResourceVersion, s.turn)
 	if s.session != nil {
 		if pod := s.turn.Status.Pod; pod != nil {
 			s.session.Bind(sessions.Pod{Name: string(pod.Name), UID: string(pod.UID)})

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -36,6 +37,23 @@ func (r *TurnReconciler) applyEgress(ctx context.Context, t *v1alpha1.Turn, h *v
 		return fmt.Errorf("apply the network policy: %w", err)
 	}
 	return nil
+}
+
+// confine applies the network policy of a Turn that was admitted just now, while that
+// is being stored; done waits for it. If it fails, it is tried again, and told, before
+// the pod is made.
+func (r *TurnReconciler) confine(ctx context.Context, s *turnScope) (done func() bool) {
+	if s.harness == nil || s.before.Status.Admission != nil || s.turn.Status.Admission == nil {
+		return func() bool { return s.confined }
+	}
+	owner := &v1alpha1.Turn{ObjectMeta: *s.turn.ObjectMeta.DeepCopy()} // the scope's own is being written
+	var wg sync.WaitGroup
+	var err error
+	wg.Go(func() { err = r.applyEgress(ctx, owner, s.harness) })
+	return func() bool {
+		wg.Wait()
+		return err == nil
+	}
 }
 
 // restoreEgress puts back the policy of a running turn that somebody deleted or

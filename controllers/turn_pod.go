@@ -74,8 +74,10 @@ func (r *TurnReconciler) obtainPod(ctx context.Context, s *turnScope) error {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if err := r.applyEgress(ctx, s.turn, harness); err != nil {
-		return err
+	if !s.confined {
+		if err := r.applyEgress(ctx, s.turn, harness); err != nil {
+			return err
+		}
 	}
 	pod := HarnessPod(s.turn, harness)
 	err := r.Client.Create(ctx, pod, client.FieldOwner(FieldOwner))

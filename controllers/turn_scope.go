@@ -23,6 +23,8 @@ type turnScope struct {
 	state   sessions.State
 	// harness is the one that the Turn was admitted with, if that was just now.
 	harness *v1alpha1.Harness
+	// confined says that the pod's own network policy is there.
+	confined bool
 	// stored says that everything here is in the API server.
 	stored bool
 	// records are the contents that are stored beside the status, by kind.
@@ -52,7 +54,7 @@ func (s *turnScope) justAdmitted() bool {
 // following is the next look at the Turn as it was stored.
 func (s *turnScope) following(now time.Time) *turnScope {
 	next := newTurnScope(s.turn, now)
-	next.session, next.harness = s.session, s.harness
+	next.session, next.harness, next.confined = s.session, s.harness, s.confined
 	return next
 }
 

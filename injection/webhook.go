@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ type Webhook struct {
 	// Reader reads Turns, Principals and Harnesses from the API server itself: a
 	// cache may not know yet what was applied a moment before the pod.
 	Reader client.Reader
+	// Cache may know the Turn already, which saves time and decides nothing. It may be
+	// nil.
+	Cache client.Reader
 	// Config is the present configuration of every sidecar.
 	Config func() (Config, error)
 	// Authorizer decides about pods that somebody else brings.
@@ -73,32 +77,81 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 
 // target finds the pod's Turn and checks that this pod may run for it.
 func (w *Webhook) target(ctx context.Context, req admission.Request, pod *corev1.Pod) (Target, *field.Error, error) {
-	name := pod.Labels[v1alpha1.LabelTurn]
-	turn := &v1alpha1.Turn{}
-	err := w.Reader.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: name}, turn)
-	switch {
-	case name == "" || apierrors.IsNotFound(err):
-		return Target{}, field.NotFound(turnLabel, name), nil
-	case err != nil:
-		return Target{}, nil, fmt.Errorf("get turn %q: %w", name, err)
+	name := types.NamespacedName{Namespace: req.Namespace, Name: pod.Labels[v1alpha1.LabelTurn]}
+	if name.Name == "" {
+		return Target{}, field.NotFound(turnLabel, name.Name), nil
 	}
-	if refusal := standing(turn, name); refusal != nil {
+	// Everything that is asked follows from the Turn's spec, which cannot be changed. So
+	// it is asked for the Turn that the cache knows while the Turn itself is read.
+	var ahead *findings
+	var wg sync.WaitGroup
+	guess := w.guess(ctx, name)
+	if guess != nil {
+		wg.Go(func() { ahead = w.find(ctx, req, pod, guess) })
+	}
+	turn := &v1alpha1.Turn{}
+	err := w.Reader.Get(ctx, name, turn)
+	wg.Wait()
+	switch {
+	case apierrors.IsNotFound(err):
+		return Target{}, field.NotFound(turnLabel, name.Name), nil
+	case err != nil:
+		return Target{}, nil, fmt.Errorf("get turn %q: %w", name.Name, err)
+	}
+	if refusal := standing(turn, name.Name); refusal != nil {
 		return Target{}, refusal, nil
 	}
-	refusal, err := w.mayBring(ctx, req, pod, turn)
-	if err != nil || refusal != nil {
-		return Target{}, refusal, err
+	if ahead == nil || guess.UID != turn.UID {
+		ahead = w.find(ctx, req, pod, turn)
 	}
-	var kind string
-	var kindErr error
+	refusal, err := ahead.first()
+	return Target{Turn: name.Name, Harness: ahead.harness}, refusal, err
+}
+
+// guessTime is the longest that a cache may take which is still being filled.
+const guessTime = 20 * time.Millisecond
+
+// guess is the Turn as the cache has it, if it does.
+func (w *Webhook) guess(ctx context.Context, name types.NamespacedName) *v1alpha1.Turn {
+	ctx, cancel := context.WithTimeout(ctx, guessTime)
+	defer cancel()
+	turn := &v1alpha1.Turn{}
+	if w.Cache == nil || w.Cache.Get(ctx, name, turn) != nil {
+		return nil
+	}
+	return turn
+}
+
+// findings are the answers to what is asked about a pod and its Turn.
+type findings struct {
+	bring, runAs       *field.Error
+	bringErr, runAsErr error
+	harness            string
+	harnessErr         error
+}
+
+// find asks everything at once.
+func (w *Webhook) find(ctx context.Context, req admission.Request, pod *corev1.Pod, turn *v1alpha1.Turn) *findings {
+	var out findings
 	var wg sync.WaitGroup
-	wg.Go(func() { kind, kindErr = w.harnessType(ctx, turn) })
-	refusal, err = w.mayRunAs(ctx, pod, turn)
+	wg.Go(func() { out.bring, out.bringErr = w.mayBring(ctx, req, pod, turn) })
+	wg.Go(func() { out.runAs, out.runAsErr = w.mayRunAs(ctx, pod, turn) })
+	out.harness, out.harnessErr = w.harnessType(ctx, turn)
 	wg.Wait()
-	if err != nil || refusal != nil {
-		return Target{}, refusal, err
+	return &out
+}
+
+// first is the first refusal or error, in the order in which they matter to whoever
+// made the pod.
+func (f *findings) first() (*field.Error, error) {
+	switch {
+	case f.bringErr != nil || f.bring != nil:
+		return f.bring, f.bringErr
+	case f.runAsErr != nil || f.runAs != nil:
+		return f.runAs, f.runAsErr
+	default:
+		return nil, f.harnessErr
 	}
-	return Target{Turn: name, Harness: kind}, nil, kindErr
 }
 
 // standing refuses a Turn that takes no pod any more.

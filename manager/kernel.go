@@ -16,6 +16,7 @@ import (
 	"github.com/sharedos-dev/operator/injection"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/keyring"
+	"github.com/sharedos-dev/operator/oneview"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/toolsource"
 )
@@ -23,7 +24,7 @@ import (
 // addKernel puts together what the leader runs: the kernel over its ports, the
 // sessions, the controllers, and the kernel service with the HTTP API beside it.
 func (p *process) addKernel(ctx context.Context) error {
-	live, cached := p.mgr.GetAPIReader(), p.mgr.GetClient()
+	live, cached := oneview.Reader{Reader: p.mgr.GetAPIReader()}, p.mgr.GetClient()
 	grants := authority.Grants{Reader: live}
 	rule, err := p.opts.egress()
 	if err != nil {

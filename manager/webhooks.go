@@ -34,7 +34,7 @@ func (p *process) addWebhooks(ctx context.Context) error {
 	live := p.mgr.GetAPIReader()
 	server := p.mgr.GetWebhookServer()
 	server.Register(pathInjection, &admission.Webhook{Handler: &injection.Webhook{
-		Reader: live, Config: p.sidecar, Decoder: decoder,
+		Reader: live, Cache: p.mgr.GetClient(), Config: p.sidecar, Decoder: decoder,
 		Authorizer:  injection.RBAC{Reviews: clientset.AuthorizationV1().SubjectAccessReviews()},
 		ManagerUser: managerUser,
 	}})

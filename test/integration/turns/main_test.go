@@ -29,6 +29,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/manager"
+	"github.com/sharedos-dev/operator/oneview"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/toolsource"
 )
@@ -131,7 +132,7 @@ func startOn(t *testing.T, restConfig *rest.Config) *operator {
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 	})
 	must(t, err)
-	live, cached := mgr.GetAPIReader(), mgr.GetClient()
+	live, cached := oneview.Reader{Reader: mgr.GetAPIReader()}, mgr.GetClient()
 	grants := authority.Grants{Reader: live}
 	k, err := kernel.New(kernel.Options{
 		Grants: grants, Delegation: grants, Usage: &authority.Uses{Reader: live, Writer: cached.Status()},
