@@ -139,6 +139,8 @@ define wall
 	[ -z "$$inside" ] || { printf '%s must not depend on:\n%s\n' '$(1)' "$$inside" >&2; exit 1; }
 endef
 KUBERNETES := (^|/)(k8s\.io|sigs\.k8s\.io)/|^github\.com/sharedos-dev/operator/(api|controllers|injection|manager|translate)(/|$$)
+# The clients of Kubernetes, and what only they bring along.
+CLIENTS := ^(k8s\.io/(api/(admission|apps|discovery|policy)|apiextensions-apiserver|cli-runtime|client-go)|sigs\.k8s\.io/(controller-runtime|kustomize))(/|$$)
 
 .PHONY: verify-walls
 verify-walls:
@@ -148,6 +150,7 @@ verify-walls:
 	$(if $(wildcard planes),$(call wall,./planes/...,$(KUBERNETES)))
 	$(if $(wildcard cmd/bridge-sidecar/*.go),$(call wall,./cmd/bridge-sidecar,$(KUBERNETES)))
 	$(if $(wildcard cmd/files-provider/*.go),$(call wall,./cmd/files-provider,$(KUBERNETES)))
+	$(call wall,./cmd/sharedos-local,$(CLIENTS))
 
 # Fingerprints of all generated files, one a line.
 FINGERPRINTS = git ls-files -co --exclude-standard -- 'api/**/zz_generated*.go' config charts/sharedos/files docs/reference | sort | xargs sha256sum
