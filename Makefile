@@ -64,9 +64,16 @@ build: ## Build the programs into bin/.
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin/internal/command.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(RELEASE)' -o $(BIN)/ ./cmd/kubectl-sharedos
 
-# With the plugin's flags, so that the standard library is compiled once for both.
+# The release's number for the programs that answer --version.
+RELEASE = -X github.com/sharedos-dev/operator/plugin/internal/command.release=$(VERSION)
+
+.PHONY: sharedos-local
+sharedos-local: ## Build what needs no cluster, local runs and tests of manifests: bin/sharedos-local.
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(RELEASE)' -o $(BIN)/ ./cmd/sharedos-local
+
+# With the same flags, so that the standard library is compiled once for both.
 .PHONY: example-harness
 example-harness: ## Build the example agent, bin/example-harness.
 	CGO_ENABLED=0 go -C examples/harness build -trimpath -ldflags='-s -w' -o $(BIN)/example-harness .
