@@ -64,9 +64,16 @@ build: ## Build the programs into bin/.
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin, bin/kubectl-sharedos.
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X github.com/sharedos-dev/operator/plugin/internal/command.release=$(VERSION)' -o $(BIN)/ ./cmd/kubectl-sharedos
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(RELEASE)' -o $(BIN)/ ./cmd/kubectl-sharedos
 
-# With the plugin's flags, so that the standard library is compiled once for both.
+# The release's number for the programs that answer --version.
+RELEASE = -X github.com/sharedos-dev/operator/plugin/internal/command.release=$(VERSION)
+
+.PHONY: sharedos-local
+sharedos-local: ## Build what needs no cluster, local runs and tests of manifests: bin/sharedos-local.
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(RELEASE)' -o $(BIN)/ ./cmd/sharedos-local
+
+# With the same flags, so that the standard library is compiled once for both.
 .PHONY: example-harness
 example-harness: ## Build the example agent, bin/example-harness.
 	CGO_ENABLED=0 go -C examples/harness build -trimpath -ldflags='-s -w' -o $(BIN)/example-harness .
@@ -139,6 +146,8 @@ define wall
 	[ -z "$$inside" ] || { printf '%s must not depend on:\n%s\n' '$(1)' "$$inside" >&2; exit 1; }
 endef
 KUBERNETES := (^|/)(k8s\.io|sigs\.k8s\.io)/|^github\.com/sharedos-dev/operator/(api|controllers|injection|manager|translate)(/|$$)
+# The clients of Kubernetes, and what only they bring along.
+CLIENTS := ^(k8s\.io/(api/(admission|apps|discovery|policy)|apiextensions-apiserver|cli-runtime|client-go)|sigs\.k8s\.io/(controller-runtime|kustomize))(/|$$)
 
 .PHONY: verify-walls
 verify-walls:
@@ -148,6 +157,7 @@ verify-walls:
 	$(if $(wildcard planes),$(call wall,./planes/...,$(KUBERNETES)))
 	$(if $(wildcard cmd/bridge-sidecar/*.go),$(call wall,./cmd/bridge-sidecar,$(KUBERNETES)))
 	$(if $(wildcard cmd/files-provider/*.go),$(call wall,./cmd/files-provider,$(KUBERNETES)))
+	$(call wall,./cmd/sharedos-local,$(CLIENTS))
 
 # Fingerprints of all generated files, one a line.
 FINGERPRINTS = git ls-files -co --exclude-standard -- 'api/**/zz_generated*.go' config charts/sharedos/files docs/reference | sort | xargs sha256sum

@@ -17,6 +17,7 @@ import (
 	"github.com/sharedos-dev/operator/authority"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 )
 
 const namespace = "ns"
@@ -65,7 +66,7 @@ func TestLoadAnswersExactly(t *testing.T) {
 		grant("owner-gone", "alice", "bot", func(g *v1alpha1.Grant) { g.Spec.Capabilities[0].Resource.Owner = "gone" }),
 		grant("revoked", "alice", "bot", func(g *v1alpha1.Grant) { g.Spec.Revoked = true }),
 	)
-	got, err := authority.Grants{Reader: c}.Load(t.Context(), contract.AccessContext{
+	got, err := authority.Grants{Reader: cluster.Reader(c)}.Load(t.Context(), contract.AccessContext{
 		NamespaceID: namespace, Actor: contract.Agent("bot"), Authority: contract.Human("alice"),
 	})
 	if err != nil {
@@ -78,7 +79,7 @@ func TestLoadAnswersExactly(t *testing.T) {
 	if len(names) != 2 || names["mine"].ID == "" || names["revoked"].RevokedAt == nil {
 		t.Errorf("loaded %v; want mine, and revoked as revoked", names)
 	}
-	if twins, err := (authority.Grants{Reader: c}).Load(t.Context(), contract.AccessContext{
+	if twins, err := (authority.Grants{Reader: cluster.Reader(c)}).Load(t.Context(), contract.AccessContext{
 		NamespaceID: namespace, Actor: contract.Agent("bot"), Authority: contract.Human("twin"),
 	}); err != nil || len(twins) != 0 {
 		t.Errorf("a duplicate address gave authority: %v %v", twins, err)
@@ -89,7 +90,7 @@ func TestAnEditedGrantIsAnotherGrant(t *testing.T) {
 	load := func(g *v1alpha1.Grant) kernel.GrantRef {
 		t.Helper()
 		c := store(t, principal("alice", v1alpha1.AddressHuman, "alice"), principal("bot", v1alpha1.AddressAgent, "bot"), g)
-		got, err := authority.Grants{Reader: c}.Load(t.Context(), contract.AccessContext{
+		got, err := authority.Grants{Reader: cluster.Reader(c)}.Load(t.Context(), contract.AccessContext{
 			NamespaceID: namespace, Actor: contract.Agent("bot"), Authority: contract.Human("alice"),
 		})
 		if err != nil || len(got) != 1 {
@@ -116,7 +117,7 @@ func TestAnEditedGrantIsAnotherGrant(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	c := store(t, principal("alice", v1alpha1.AddressHuman, "alice"), principal("bot", v1alpha1.AddressAgent, "bot"), grant("g", "alice", "bot"))
-	grants := authority.Grants{Reader: c}
+	grants := authority.Grants{Reader: cluster.Reader(c)}
 	if got, err := grants.Resolve(t.Context(), namespace, "g"); err != nil || got.ID != "g" {
 		t.Errorf("%v %v", got, err)
 	}
@@ -131,8 +132,8 @@ func TestResolve(t *testing.T) {
 func TestExactlyMaxUses(t *testing.T) {
 	const callers, maxUses = 32, 5
 	c := store(t, grant("g", "alice", "bot"))
-	uses := &authority.Uses{Reader: c, Writer: c.Status()}
-	replica := &authority.Uses{Reader: c, Writer: c.Status()}
+	uses := &authority.Uses{Reader: cluster.Reader(c), Writer: cluster.GrantStatus{Writer: c.Status()}}
+	replica := &authority.Uses{Reader: cluster.Reader(c), Writer: cluster.GrantStatus{Writer: c.Status()}}
 	use := kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: maxUses}
 	var spent atomic.Int64
 	var wg sync.WaitGroup
@@ -189,7 +190,7 @@ func TestOneLastUse(t *testing.T) {
 	var spent atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 {
-		uses := &authority.Uses{Reader: reader, Writer: c.Status()}
+		uses := &authority.Uses{Reader: cluster.Reader(reader), Writer: cluster.GrantStatus{Writer: c.Status()}}
 		wg.Go(func() {
 			if ok, err := uses.Consume(t.Context(), kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: 1}); err != nil {
 				t.Errorf("consume: %v", err)

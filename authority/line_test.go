@@ -11,6 +11,7 @@ import (
 
 	"github.com/sharedos-dev/operator/authority"
 	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/objects/cluster"
 )
 
 // counting counts the writes, and lets the first wait until it is told to go on.
@@ -34,7 +35,7 @@ func TestUsesOfOneProcessDoNotConflict(t *testing.T) {
 	const callers = 64
 	c := store(t, grant("g", "alice", "bot"))
 	writer := &counting{StatusWriter: c.Status()}
-	uses := &authority.Uses{Reader: c, Writer: writer}
+	uses := &authority.Uses{Reader: cluster.Reader(c), Writer: cluster.GrantStatus{Writer: writer}}
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -54,7 +55,7 @@ func TestUsesOfOneProcessDoNotConflict(t *testing.T) {
 func TestWaitingForAUse(t *testing.T) {
 	c := store(t, grant("g", "alice", "bot"), grant("h", "alice", "bot"))
 	writer := &counting{StatusWriter: c.Status(), begun: make(chan struct{}), proceed: make(chan struct{})}
-	uses := &authority.Uses{Reader: c, Writer: writer}
+	uses := &authority.Uses{Reader: cluster.Reader(c), Writer: cluster.GrantStatus{Writer: writer}}
 	use := kernel.Use{NamespaceID: namespace, GrantID: "g", MaxUses: 2}
 	first := make(chan error, 1)
 	go func() {

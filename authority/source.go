@@ -8,17 +8,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects"
 	"github.com/sharedos-dev/operator/translate"
 )
 
 // Grants is a [kernel.GrantSource] and a [kernel.DelegationResolver] over the
 // Grants of a namespace.
-type Grants struct{ Reader client.Reader }
+type Grants struct{ Reader objects.Reader }
 
 var (
 	_ kernel.GrantSource        = Grants{}
@@ -33,7 +33,7 @@ func (g Grants) Load(ctx context.Context, ac contract.AccessContext) ([]contract
 	var list v1alpha1.GrantList
 	var listErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { listErr = g.Reader.List(ctx, &list, client.InNamespace(ac.NamespaceID)) })
+	wg.Go(func() { listErr = g.Reader.List(ctx, &list, ac.NamespaceID) })
 	directory, err := g.directory(ctx, ac.NamespaceID)
 	wg.Wait()
 	if err != nil {
@@ -96,7 +96,7 @@ func (g Grants) Resolve(ctx context.Context, namespaceID, grantID string) (contr
 
 func (g Grants) directory(ctx context.Context, namespace string) (*translate.Directory, error) {
 	var list v1alpha1.PrincipalList
-	if err := g.Reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+	if err := g.Reader.List(ctx, &list, namespace); err != nil {
 		return nil, fmt.Errorf("list principals: %w", err)
 	}
 	return translate.NewDirectory(list.Items), nil

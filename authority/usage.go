@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/objects"
 )
 
 // Uses is a [kernel.UsageStore] in the status of Grants. A use is one update on
@@ -20,13 +20,21 @@ import (
 // update one version at once only one succeeds.
 type Uses struct {
 	// Reader must not be a cache: a stale version would only conflict.
-	Reader client.Reader
-	Writer client.StatusWriter
+	Reader objects.Reader
+	Writer GrantStatus
 
 	lines lines
 }
 
 var _ kernel.UsageStore = (*Uses)(nil)
+
+// GrantStatus writes the status of Grants.
+type GrantStatus interface {
+	// Patch writes what changed between two states of one Grant's status, on the version
+	// of before: if that is no longer the Grant's, the error is a Conflict of
+	// k8s.io/apimachinery/pkg/api/errors, and nothing is written.
+	Patch(ctx context.Context, before, after *v1alpha1.Grant) error
+}
 
 // contention is how long a use competes with other writers of the same Grant, which
 // are other processes and the Grant's controller: about three seconds. What has not
@@ -41,7 +49,7 @@ func (u *Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 	}
 	defer leave()
 	spent := false
-	err = retry.RetryOnConflict(contention, func() error {
+	err = onConflict(contention, func() error {
 		grant := &v1alpha1.Grant{}
 		if err := u.Reader.Get(ctx, types.NamespacedName{Namespace: use.NamespaceID, Name: use.GrantID}, grant); err != nil {
 			return err
@@ -53,8 +61,7 @@ func (u *Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 		before := grant.DeepCopy()
 		grant.Status.Uses++
 		grant.Status.RemainingUses = new(use.MaxUses - grant.Status.Uses)
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := u.Writer.Patch(ctx, grant, patch); err != nil {
+		if err := u.Writer.Patch(ctx, before, grant); err != nil {
 			return err
 		}
 		spent = true
@@ -64,6 +71,22 @@ func (u *Uses) Consume(ctx context.Context, use kernel.Use) (bool, error) {
 		return false, fmt.Errorf("spend a use of grant %q: %w", use.GrantID, err)
 	}
 	return spent, nil
+}
+
+// onConflict does it again as long as it conflicts, and returns its last error.
+func onConflict(pause wait.Backoff, do func() error) error {
+	var last error
+	err := wait.ExponentialBackoff(pause, func() (bool, error) {
+		last = do()
+		if apierrors.IsConflict(last) {
+			return false, nil
+		}
+		return last == nil, last
+	})
+	if wait.Interrupted(err) {
+		return last
+	}
+	return err
 }
 
 // Remaining implements [kernel.UsageStore].

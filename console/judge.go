@@ -10,6 +10,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/translate"
 )
 
@@ -17,9 +18,9 @@ import (
 // Grants, without tools, and unable to spend or to record anything.
 func newKernel(opts Options) (*kernel.Kernel, error) {
 	reader := shared{opts.Reader}
-	grants := authority.Grants{Reader: reader}
+	grants := authority.Grants{Reader: cluster.Reader(reader)}
 	k, err := kernel.New(kernel.Options{
-		Grants: grants, Delegation: grants, Usage: unspent{&authority.Uses{Reader: reader}},
+		Grants: grants, Delegation: grants, Usage: unspent{&authority.Uses{Reader: cluster.Reader(reader)}},
 		Audit: unrecorded{}, Clock: opts.Clock, NewID: opts.NewID,
 	})
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/objects"
 	"github.com/sharedos-dev/operator/toolsource"
 )
 
@@ -42,9 +42,9 @@ func (c connector) Connect(_ context.Context, n *v1alpha1.ToolNamespace) (kernel
 }
 
 // readdress puts the addresses that were given in the place of those of the manifests.
-func (o *Options) readdress(objects []client.Object) error {
+func (o *Options) readdress(read []objects.Object) error {
 	used := map[string]bool{}
-	for _, object := range objects {
+	for _, object := range read {
 		n, ok := object.(*v1alpha1.ToolNamespace)
 		if !ok || n.Namespace != o.Namespace || n.Spec.Source.MCP == nil {
 			continue

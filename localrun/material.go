@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sharedos-dev/operator/manifest"
+	"github.com/sharedos-dev/operator/objects"
 )
 
 // maxMaterial bounds a file of the folder of secrets, bytes; a Secret is not larger.
@@ -27,10 +28,10 @@ type material struct {
 	folder string // of folders, one for each object, with a file for each key
 }
 
-var _ client.Reader = material{}
+var _ objects.Reader = material{}
 
-// Get implements [client.Reader] for Secrets and ConfigMaps.
-func (m material) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+// Get implements [objects.Reader] for Secrets and ConfigMaps.
+func (m material) Get(_ context.Context, key types.NamespacedName, into objects.Object) error {
 	data, err := m.files(key.Name)
 	if err != nil {
 		return err
@@ -65,8 +66,8 @@ func (m material) Get(_ context.Context, key client.ObjectKey, into client.Objec
 	return errNoMaterial
 }
 
-// List implements [client.Reader]. Nobody lists Secrets.
-func (material) List(context.Context, client.ObjectList, ...client.ListOption) error {
+// List implements [objects.Reader]. Nobody lists Secrets.
+func (material) List(context.Context, objects.List, string) error {
 	return errNoMaterial
 }
 

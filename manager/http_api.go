@@ -15,6 +15,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/narrowing"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/toolsource"
 	"github.com/sharedos-dev/operator/turns"
 )
@@ -66,13 +67,13 @@ func NewAPI(opts APIOptions) (*API, error) {
 	ports.Transport, ports.Replies = &turns.Transport{Desk: desk, Kernel: gate, Replies: replies}, replies
 	ports.Namespaces = narrowing.Store{Reader: opts.Live, Writer: opts.Cached, Cache: opts.Cached}
 	ports.Resources = planes(opts.Live, opts.Connector)
-	ports.Providers = []kernel.ToolProvider{toolsource.Provider{Reader: opts.Live, Connector: opts.Connector}}
+	ports.Providers = []kernel.ToolProvider{toolsource.Provider{Reader: cluster.Reader(opts.Live), Connector: opts.Connector}}
 	if out.Kernel, err = kernel.New(ports); err != nil {
 		return nil, fmt.Errorf("make the kernel: %w", err)
 	}
 	// What has no effect may be answered from what is watched.
 	ports = over(ports, opts.Cached)
-	ports.Providers = []kernel.ToolProvider{toolsource.Provider{Reader: opts.Cached, Connector: opts.Connector}}
+	ports.Providers = []kernel.ToolProvider{toolsource.Provider{Reader: cluster.Reader(opts.Cached), Connector: opts.Connector}}
 	asked, err := kernel.New(ports)
 	if err != nil {
 		return nil, fmt.Errorf("make the kernel of questions: %w", err)
@@ -94,7 +95,7 @@ func NewAPI(opts APIOptions) (*API, error) {
 
 // over is a kernel's ports with authority from that reader. Uses are never cached.
 func over(ports kernel.Options, reader client.Reader) kernel.Options {
-	grants := authority.Grants{Reader: reader}
+	grants := authority.Grants{Reader: cluster.Reader(reader)}
 	ports.Grants, ports.Delegation = grants, grants
 	return ports
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sharedos-dev/operator/injection"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/keyring"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/oneview"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/toolsource"
@@ -25,12 +26,12 @@ import (
 // sessions, the controllers, and the kernel service with the HTTP API beside it.
 func (p *process) addKernel(ctx context.Context) error {
 	live, cached := oneview.Reader{Reader: p.mgr.GetAPIReader()}, p.mgr.GetClient()
-	grants := authority.Grants{Reader: live}
+	grants := authority.Grants{Reader: cluster.Reader(live)}
 	rule, err := p.opts.egress()
 	if err != nil {
 		return err
 	}
-	connections := &toolsource.Connections{Reader: live, Material: p.material, Egress: rule, Version: p.opts.Version,
+	connections := &toolsource.Connections{Reader: cluster.Reader(live), Material: p.material, Egress: rule, Version: p.opts.Version,
 		Around: p.observation.tracer.Transport, Watch: p.observation.tracer.Upstream,
 	}
 	// A client of its own: whoever sends tokens in masses must not keep the bridges
@@ -43,7 +44,7 @@ func (p *process) addKernel(ctx context.Context) error {
 	api, err := NewAPI(APIOptions{ //nolint:contextcheck // it serves until the process ends, each request with its own
 		Live: live, Cached: cached, Connector: connections, Stopping: stopping, OnError: p.onAPIError,
 		Kernel: kernel.Options{
-			Usage: &authority.Uses{Reader: live, Writer: cached.Status()},
+			Usage: &authority.Uses{Reader: cluster.Reader(live), Writer: cluster.GrantStatus{Writer: cached.Status()}},
 			Audit: p.observation.metrics.Sink(p.audit), Clock: p.clock, NewID: newID, Observer: p.observation.observer(),
 		},
 		Reviews: callers.AuthenticationV1().TokenReviews(),

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sharedos-dev/operator/objects"
 )
 
 const (
@@ -15,7 +16,7 @@ const (
 // material takes a Secret or a ConfigMap. No fault repeats what it holds.
 func (r *reader) material(d *Document) {
 	secret, config := &corev1.Secret{}, &corev1.ConfigMap{}
-	var object client.Object = config
+	var object objects.Object = config
 	if d.Kind == kindSecret {
 		object = secret
 	}

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/objects"
 )
 
 // KindAuthorizationTest is the kind of a file of test cases. It lies beside the
@@ -20,7 +20,7 @@ const KindAuthorizationTest = "AuthorizationTest"
 // Set is what was read.
 type Set struct {
 	// Objects are those of the five kinds, in the order of the files.
-	Objects []client.Object
+	Objects []objects.Object
 	// Tests are the documents of kind AuthorizationTest.
 	Tests []*Document
 	// Secrets and ConfigMaps are there if [Options].Material asks for them. What a
@@ -32,17 +32,17 @@ type Set struct {
 }
 
 // Document returns the document of an object, or nil.
-func (s *Set) Document(o client.Object) *Document { return s.documents[identity(o)] }
+func (s *Set) Document(o objects.Object) *Document { return s.documents[identity(o)] }
 
 // Position returns where a field of an object is, as in spec.capabilities[0].
-func (s *Set) Position(o client.Object, field string) Position {
+func (s *Set) Position(o objects.Object, field string) Position {
 	if d := s.Document(o); d != nil {
 		return d.At(field)
 	}
 	return Position{}
 }
 
-func identity(o client.Object) string {
+func identity(o objects.Object) string {
 	return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName())
 }
 
@@ -79,7 +79,7 @@ func (r *reader) object(d *Document) {
 
 // named gives an object its namespace, and reports a fault when it has no name or is
 // given twice.
-func (r *reader) named(d *Document, object client.Object) bool {
+func (r *reader) named(d *Document, object objects.Object) bool {
 	if object.GetName() == "" {
 		r.fail(d.At("metadata"), "metadata.name: must be set")
 		return false
@@ -106,7 +106,7 @@ func newDecoder() (runtime.Decoder, error) {
 }
 
 // decode is strict and drops the status.
-func (r *reader) decode(data []byte, into client.Object) error {
+func (r *reader) decode(data []byte, into objects.Object) error {
 	_, _, err := r.decoder.Decode(withoutStatus(data), nil, into)
 	return err
 }
@@ -124,7 +124,7 @@ func withoutStatus(data []byte) []byte {
 	return bytes.TrimSpace(out)
 }
 
-func newObject(kind string) client.Object {
+func newObject(kind string) objects.Object {
 	switch kind {
 	case "Principal":
 		return &v1alpha1.Principal{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/snapshot"
 	"github.com/sharedos-dev/operator/translate"
 )
@@ -82,7 +83,7 @@ func (a *approve) run(cmd *cobra.Command, name string) error {
 	if err := c.Get(cmd.Context(), types.NamespacedName{Namespace: namespace, Name: name}, turn); err != nil {
 		return fmt.Errorf("get turn %q: %w", name, err)
 	}
-	taken, err := snapshot.Take(cmd.Context(), c, namespace)
+	taken, err := snapshot.Take(cmd.Context(), cluster.Reader(c), namespace)
 	if err != nil {
 		return err
 	}

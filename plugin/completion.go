@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
-
 	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 

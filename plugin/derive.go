@@ -11,6 +11,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/snapshot"
 	"github.com/sharedos-dev/operator/translate"
 )
@@ -70,7 +71,7 @@ func (d *derive) run(cmd *cobra.Command, parentName string) error {
 	if err != nil {
 		return err
 	}
-	taken, err := snapshot.Take(cmd.Context(), c, namespace)
+	taken, err := snapshot.Take(cmd.Context(), cluster.Reader(c), namespace)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/snapshot"
 )
 
@@ -117,7 +118,7 @@ func (e *env) inspector(ctx context.Context) (*snapshot.Inspector, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	taken, err := snapshot.Take(ctx, c, namespace)
+	taken, err := snapshot.Take(ctx, cluster.Reader(c), namespace)
 	if err != nil {
 		return nil, "", err
 	}

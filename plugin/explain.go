@@ -16,6 +16,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/audit/durable"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/snapshot"
 	"github.com/sharedos-dev/operator/translate"
 )
@@ -136,7 +137,7 @@ func (n *narrator) gather(ctx context.Context, c client.Reader, logs []string) e
 		}
 	}
 	// What the tools need, as they are now. Without the right to list it is left out.
-	taken, err := snapshot.Take(ctx, c, n.turn.Namespace)
+	taken, err := snapshot.Take(ctx, cluster.Reader(c), n.turn.Namespace)
 	if err != nil {
 		return nil // a courtesy
 	}

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sharedos-dev/operator/internal/plain"
-
 	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
 

@@ -10,12 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/objects"
 )
 
-// Snapshot is the objects of worlds. It is a [client.Reader] of the five kinds, and
+// Snapshot is the objects of worlds. It is a [objects.Reader] of the five kinds, and
 // must not be changed once it is in use; then it is safe for concurrent use.
 type Snapshot struct{ worlds map[string]*world }
 
@@ -27,26 +27,26 @@ type world struct {
 	turns      []v1alpha1.Turn
 }
 
-var _ client.Reader = (*Snapshot)(nil)
+var _ objects.Reader = (*Snapshot)(nil)
 
-// New makes a snapshot of objects. Those that were never applied have no identity
+// New makes a snapshot. Objects that were never applied have no identity
 // yet: they are given a UID that follows from their name, and count as created long
 // ago.
-func New(objects ...client.Object) *Snapshot {
+func New(of ...objects.Object) *Snapshot {
 	s := &Snapshot{worlds: map[string]*world{}}
-	for _, object := range objects {
+	for _, object := range of {
 		s.add(object)
 	}
 	return s
 }
 
-func (s *Snapshot) add(object client.Object) {
+func (s *Snapshot) add(object objects.Object) {
 	w := s.worlds[object.GetNamespace()]
 	if w == nil {
 		w = &world{}
 		s.worlds[object.GetNamespace()] = w
 	}
-	object, ok := object.DeepCopyObject().(client.Object)
+	object, ok := object.DeepCopyObject().(objects.Object)
 	if !ok {
 		return // every object of the API is one
 	}
@@ -74,13 +74,13 @@ func (s *Snapshot) add(object client.Object) {
 }
 
 // Take lists what decides in one namespace: Principals, Grants and ToolNamespaces.
-func Take(ctx context.Context, from client.Reader, namespace string) (*Snapshot, error) {
+func Take(ctx context.Context, from objects.Reader, namespace string) (*Snapshot, error) {
 	w := &world{}
 	var principals v1alpha1.PrincipalList
 	var grants v1alpha1.GrantList
 	var namespaces v1alpha1.ToolNamespaceList
-	for _, list := range []client.ObjectList{&principals, &grants, &namespaces} {
-		if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	for _, list := range []objects.List{&principals, &grants, &namespaces} {
+		if err := from.List(ctx, list, namespace); err != nil {
 			return nil, fmt.Errorf("list %s: %w", plural(list), err)
 		}
 	}
@@ -134,8 +134,8 @@ func (s *Snapshot) Harnesses(namespace string) []v1alpha1.Harness {
 	return s.world(namespace).harnesses
 }
 
-// Get implements [client.Reader].
-func (s *Snapshot) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+// Get implements [objects.Reader].
+func (s *Snapshot) Get(_ context.Context, key types.NamespacedName, into objects.Object) error {
 	w := s.world(key.Namespace)
 	found := false
 	switch into := into.(type) {
@@ -160,7 +160,7 @@ func (s *Snapshot) Get(_ context.Context, key client.ObjectKey, into client.Obje
 
 func get[T any, P interface {
 	*T
-	client.Object
+	objects.Object
 }](items []T, name string, into P, copyInto func(P, P)) bool {
 	for i := range items {
 		if item := P(&items[i]); item.GetName() == name {
@@ -171,15 +171,10 @@ func get[T any, P interface {
 	return false
 }
 
-// List implements [client.Reader]. It takes one namespace and no selectors. What it
-// returns is shared and must not be changed.
-func (s *Snapshot) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	options := client.ListOptions{}
-	options.ApplyOptions(opts)
-	if options.LabelSelector != nil || options.FieldSelector != nil {
-		return fmt.Errorf("a snapshot lists %T by namespace only", into)
-	}
-	w := s.world(options.Namespace)
+// List implements [objects.Reader]. What it returns is shared and must not
+// be changed.
+func (s *Snapshot) List(_ context.Context, into objects.List, namespace string) error {
+	w := s.world(namespace)
 	switch into := into.(type) {
 	case *v1alpha1.PrincipalList:
 		into.Items = slices.Clip(w.principals)

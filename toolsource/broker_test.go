@@ -27,6 +27,7 @@ import (
 	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/toolsource"
 	"github.com/sharedos-dev/operator/upstream"
 )
@@ -89,7 +90,7 @@ func serveWiki(t *testing.T) (*wiki, *v1alpha1.ToolNamespace, *toolsource.Connec
 	}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(n, secret, authority).Build()
 	connections := &toolsource.Connections{
-		Reader: reader, Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Reader: cluster.Reader(reader), Egress: &egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	}
 	t.Cleanup(connections.Close)
 	return s, n, connections, reader
@@ -112,7 +113,7 @@ func invoke(t *testing.T, tool *kernel.Tool) (string, error) {
 func TestABrokeredSource(t *testing.T) {
 	t.Parallel()
 	s, n, connections, reader := serveWiki(t)
-	provider := toolsource.Provider{Reader: reader, Connector: connections}
+	provider := toolsource.Provider{Reader: cluster.Reader(reader), Connector: connections}
 	tools, err := provider.Tools(t.Context(), ac())
 	if err != nil || len(tools) != 1 {
 		t.Fatalf("%d tools, %v", len(tools), err)
@@ -158,7 +159,7 @@ func TestABrokeredSource(t *testing.T) {
 func TestASourceIsReplaced(t *testing.T) {
 	t.Parallel()
 	_, n, connections, reader := serveWiki(t)
-	tools, err := toolsource.Provider{Reader: reader, Connector: connections}.Tools(t.Context(), ac())
+	tools, err := toolsource.Provider{Reader: cluster.Reader(reader), Connector: connections}.Tools(t.Context(), ac())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestASourceIsForgottenMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.UID = "u2"
-	connections.Reader = forgetting{Client: reader, forget: sync.OnceFunc(func() { connections.Forget(name) })}
+	connections.Reader = cluster.Reader(forgetting{Client: reader, forget: sync.OnceFunc(func() { connections.Forget(name) })})
 	found, err := connections.Examine(t.Context(), n)
 	if err != nil || len(found.Binding.Tools) != 1 {
 		t.Errorf("%+v, %v", found, err)

@@ -17,11 +17,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel"
+	"github.com/sharedos-dev/operator/objects"
 	"github.com/sharedos-dev/operator/providers/wire"
 )
 
@@ -50,7 +50,7 @@ type Material struct {
 // long as nothing about it changes. It is safe for concurrent use.
 type Connections struct {
 	// Reader reads the Secrets and ConfigMaps that endpoints name.
-	Reader client.Reader
+	Reader objects.Reader
 	// Material returns the installation's own certificates.
 	Material func() (Material, error)
 	// Egress says which addresses may be dialled; nil is the built-in rule.

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects"
 	"github.com/sharedos-dev/operator/planes/files"
 	"github.com/sharedos-dev/operator/planes/repo"
 	"github.com/sharedos-dev/operator/translate"
@@ -34,7 +33,7 @@ type Connector interface {
 // Provider is a [kernel.ToolProvider] over ToolNamespaces.
 type Provider struct {
 	// Reader lists them; for admission it asks the API server itself.
-	Reader client.Reader
+	Reader objects.Reader
 	// Connector serves provider sources, and mcp sources if it is a [Broker] too.
 	Connector Connector
 }
@@ -44,7 +43,7 @@ var _ kernel.ToolProvider = Provider{}
 // Tools implements [kernel.ToolProvider].
 func (p Provider) Tools(ctx context.Context, ac contract.AccessContext) ([]kernel.Tool, error) {
 	var list v1alpha1.ToolNamespaceList
-	if err := p.Reader.List(ctx, &list, client.InNamespace(ac.NamespaceID)); err != nil {
+	if err := p.Reader.List(ctx, &list, ac.NamespaceID); err != nil {
 		return nil, fmt.Errorf("list tool namespaces: %w", err)
 	}
 	var tools []kernel.Tool

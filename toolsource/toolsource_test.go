@@ -13,6 +13,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/toolsource"
 )
 
@@ -48,7 +49,7 @@ func tools(t *testing.T, down string, enabled []string, all ...*v1alpha1.ToolNam
 	for _, n := range all {
 		builder = builder.WithObjects(n)
 	}
-	return toolsource.Provider{Reader: builder.Build(), Connector: connector{down}}.Tools(t.Context(), contract.AccessContext{
+	return toolsource.Provider{Reader: cluster.Reader(builder.Build()), Connector: connector{down}}.Tools(t.Context(), contract.AccessContext{
 		NamespaceID: "ns", EnabledToolNamespaces: enabled,
 	})
 }

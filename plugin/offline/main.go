@@ -47,8 +47,9 @@ decision.`,
 	}
 	namespace := root.PersistentFlags().StringP("namespace", "n", "default", "namespace of the objects and cases that name none")
 	e := &Env{Streams: streams, Clock: time.Now, Namespace: func() string { return *namespace }}
-	root.AddCommand(NewRun(e), NewTest(e))
-	for _, cmd := range root.Commands() {
+	for _, add := range []func(*Env) *cobra.Command{NewRun, NewTest} {
+		cmd := add(e)
+		root.AddCommand(cmd)
 		cmd.Example = strings.NewReplacer("kubectl sharedos local", root.Name(), "kubectl sharedos", root.Name()).Replace(cmd.Example)
 	}
 	command.Prepare(root, streams)

@@ -17,14 +17,14 @@ const (
 	ExitEscalated = 3
 )
 
-// Exit ends the program with a code when everything has been said already.
-type Exit struct{ Code int }
+// ExitCodeError ends the program with a code when everything has been said already.
+type ExitCodeError struct{ Code int }
 
 // Error implements error.
-func (e Exit) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+func (e ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
 // No is the answer no, already given.
-func No() error { return Exit{ExitNo} }
+func No() error { return ExitCodeError{ExitNo} }
 
 // TurnExit is the exit code of a turn's outcome.
 func TurnExit(outcome v1alpha1.TurnOutcome) error {
@@ -32,7 +32,7 @@ func TurnExit(outcome v1alpha1.TurnOutcome) error {
 	case v1alpha1.TurnSucceeded:
 		return nil
 	case v1alpha1.TurnEscalated:
-		return Exit{ExitEscalated}
+		return ExitCodeError{ExitEscalated}
 	default:
 		return No()
 	}
@@ -56,7 +56,7 @@ func Report(w io.Writer, err error, path string) int {
 	if err == nil {
 		return ExitYes
 	}
-	if done, ok := errors.AsType[Exit](err); ok {
+	if done, ok := errors.AsType[ExitCodeError](err); ok {
 		return done.Code
 	}
 	fmt.Fprintln(w, "error:", plain.Lines(err.Error()))

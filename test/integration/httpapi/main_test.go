@@ -30,6 +30,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/manager"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/sessions"
 )
 
@@ -137,7 +138,7 @@ func start(t *testing.T) *operator {
 	api, err := manager.NewAPI(manager.APIOptions{
 		Live: live, Cached: cached, Connector: plane{}, Stopping: o.stopping,
 		Kernel: kernel.Options{
-			Usage: &authority.Uses{Reader: live, Writer: cached.Status()}, Audit: &audit.Memory{}, Clock: o.clock, NewID: uuid.NewString,
+			Usage: &authority.Uses{Reader: cluster.Reader(live), Writer: cluster.GrantStatus{Writer: cached.Status()}}, Audit: &audit.Memory{}, Clock: o.clock, NewID: uuid.NewString,
 		},
 		Reviews: server.clientset.AuthenticationV1().TokenReviews(),
 		Access:  injection.RBAC{Reviews: server.clientset.AuthorizationV1().SubjectAccessReviews()},
@@ -150,7 +151,7 @@ func start(t *testing.T) *operator {
 	changes := &controllers.Changes{}
 	o.registry = sessions.New(sessions.Options{Kernel: api.Kernel, OnChange: changes.Notify})
 	turns := &controllers.TurnReconciler{
-		Client: injecting{cached}, Live: live, Grants: authority.Grants{Reader: live}, Sessions: o.registry, Changes: changes,
+		Client: injecting{cached}, Live: live, Grants: authority.Grants{Reader: cluster.Reader(live)}, Sessions: o.registry, Changes: changes,
 		Recorder: mgr.GetEventRecorder("test"), Clock: time.Now,
 		Egress: controllers.EgressTarget{Namespace: "sys", PodLabels: map[string]string{"app": "manager"}, Port: 8444},
 	}

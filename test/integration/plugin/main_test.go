@@ -120,7 +120,10 @@ func populate(ctx context.Context) error {
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "viewer"}},
 		},
 	}
-	for _, object := range append(objects, set.Objects...) {
+	for _, object := range set.Objects {
+		objects = append(objects, object)
+	}
+	for _, object := range objects {
 		if err := server.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/sharedos-dev/operator/controllers"
 	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/manager"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/toolsource"
 )
 
@@ -74,7 +75,7 @@ func start(t *testing.T, allowed bool) *toolsource.Connections {
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	must(t, err)
-	connections := &toolsource.Connections{Reader: mgr.GetAPIReader(), Egress: &egress.Guard{}}
+	connections := &toolsource.Connections{Reader: cluster.Reader(mgr.GetAPIReader()), Egress: &egress.Guard{}}
 	if allowed {
 		connections.Egress.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/toolsource"
 )
 
@@ -110,7 +111,7 @@ func change(t *testing.T, namespace string, edit func(*v1alpha1.ToolNamespaceSpe
 // toolsOf is what a turn that has the namespace would get.
 func toolsOf(t *testing.T, connections *toolsource.Connections, namespace string) ([]kernel.Tool, error) {
 	t.Helper()
-	return toolsource.Provider{Reader: server.client, Connector: connections}.Tools(t.Context(), contract.AccessContext{
+	return toolsource.Provider{Reader: cluster.Reader(server.client), Connector: connections}.Tools(t.Context(), contract.AccessContext{
 		NamespaceID: namespace, EnabledToolNamespaces: []string{"wiki"},
 	})
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/sharedos-dev/operator/kernel/audit"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/manager"
+	"github.com/sharedos-dev/operator/objects/cluster"
 	"github.com/sharedos-dev/operator/oneview"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/toolsource"
@@ -133,11 +134,11 @@ func startOn(t *testing.T, restConfig *rest.Config) *operator {
 	})
 	must(t, err)
 	live, cached := oneview.Reader{Reader: mgr.GetAPIReader()}, mgr.GetClient()
-	grants := authority.Grants{Reader: live}
+	grants := authority.Grants{Reader: cluster.Reader(live)}
 	k, err := kernel.New(kernel.Options{
-		Grants: grants, Delegation: grants, Usage: &authority.Uses{Reader: live, Writer: cached.Status()},
+		Grants: grants, Delegation: grants, Usage: &authority.Uses{Reader: cluster.Reader(live), Writer: cluster.GrantStatus{Writer: cached.Status()}},
 		Audit: &audit.Memory{}, Clock: time.Now, NewID: uuid.NewString,
-		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: live, Connector: plane{}}},
+		Providers: []kernel.ToolProvider{toolsource.Provider{Reader: cluster.Reader(live), Connector: plane{}}},
 	})
 	must(t, err)
 	changes := &controllers.Changes{}
