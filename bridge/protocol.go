@@ -83,6 +83,9 @@ type Outcome struct {
 	OutputSHA256 string `json:"outputSha256,omitempty"`
 	// Message says why the command did not start.
 	Message string `json:"message,omitempty"`
+	// OOMKilled says that the system ended a process of a command that did not exit with
+	// code 0, because its container had used all its memory.
+	OOMKilled bool `json:"oomKilled,omitempty"`
 }
 
 // MaxOutputBytes is the most standard output an [Outcome] carries, bytes.

@@ -23,6 +23,10 @@ func EnvelopeOutcome(o bridge.Outcome, jsonOutput bool) envelope.Outcome {
 	switch {
 	case !o.Started:
 		return failed(CodeHarnessNotStarted, "the harness could not be started: "+o.Message, map[string]any{"exitCode": o.ExitCode})
+	case o.OOMKilled:
+		return failed(CodeHarnessExited,
+			fmt.Sprintf("the harness exited with code %d (OOMKilled): its container used all the memory that its limit allows", o.ExitCode),
+			map[string]any{"exitCode": o.ExitCode, "reason": "OOMKilled"})
 	case o.ExitCode != 0:
 		return failed(CodeHarnessExited, fmt.Sprintf("the harness exited with code %d", o.ExitCode), map[string]any{"exitCode": o.ExitCode})
 	case !o.Initialized:

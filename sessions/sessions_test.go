@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,6 +223,14 @@ func TestAnOutcomeWaitsUntilItIsStored(t *testing.T) {
 	result := s.State().Result
 	if result == nil || result.Status != contract.StatusSucceeded {
 		t.Errorf("result %+v, want the first report's success", result)
+	}
+}
+
+func TestOutOfMemoryHasAnErrorOfItsOwn(t *testing.T) {
+	o := sessions.EnvelopeOutcome(bridge.Outcome{Started: true, Initialized: true, ExitCode: 137, OOMKilled: true}, false)
+	if o.Error == nil || o.Error.Code != sessions.CodeHarnessExited || !strings.Contains(o.Error.Message, "OOMKilled") ||
+		string(o.Error.Details) != `{"exitCode":137,"reason":"OOMKilled"}` {
+		t.Errorf("%+v", o.Error)
 	}
 }
 

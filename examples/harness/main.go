@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
@@ -76,5 +78,16 @@ func work(ctx context.Context, getenv func(string) string, report *report, stder
 		return 0, err
 	}
 	defer agent.close()
+	taken := allocate(job.AllocateMiB)
+	defer runtime.KeepAlive(taken)
 	return job.ExitCode, agent.do(ctx, job, report)
+}
+
+// allocate takes so much memory and writes to all of it.
+func allocate(mib int) [][]byte {
+	taken := make([][]byte, mib)
+	for i := range taken {
+		taken[i] = bytes.Repeat([]byte{1}, 1<<20)
+	}
+	return taken
 }

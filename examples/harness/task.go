@@ -15,9 +15,11 @@ type task struct {
 	// PauseSeconds lie between two calls.
 	PauseSeconds float64 `json:"pauseSeconds"`
 	// IgnoreTerm makes the program outlive SIGTERM, as badly made agents do.
-	IgnoreTerm bool     `json:"ignoreTerm"`
-	ExitCode   int      `json:"exitCode"`
-	Probe      []string `json:"probe"`
+	IgnoreTerm bool `json:"ignoreTerm"`
+	ExitCode   int  `json:"exitCode"`
+	// AllocateMiB is how much memory the program takes, and keeps, before its calls.
+	AllocateMiB int      `json:"allocateMiB"`
+	Probe       []string `json:"probe"`
 }
 
 // call is one tools/call.
@@ -87,8 +89,8 @@ func decodeTask(raw []byte) (task, error) {
 	if err := decoder.Decode(&t); err != nil {
 		return task{}, fmt.Errorf("read task: %w", err)
 	}
-	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 || t.PauseSeconds < 0 {
-		return task{}, errors.New("read task: exitCode must be 0 to 255, sleepSeconds and pauseSeconds not negative")
+	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 || t.PauseSeconds < 0 || t.AllocateMiB < 0 {
+		return task{}, errors.New("read task: exitCode must be 0 to 255, sleepSeconds, pauseSeconds and allocateMiB not negative")
 	}
 	return t, nil
 }

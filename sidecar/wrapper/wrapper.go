@@ -52,6 +52,8 @@ type Options struct {
 	Orphans bool
 	// Log receives what went wrong; nothing when nil.
 	Log *slog.Logger
+
+	cgroup string // a test's instead of [cgroupRoot]
 }
 
 const (
@@ -96,6 +98,9 @@ func (o *Options) complete() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.cgroup == "" {
+		o.cgroup = cgroupRoot
+	}
 }
 
 func (o *Options) run(ctx context.Context) bridge.Outcome {
@@ -103,6 +108,7 @@ func (o *Options) run(ctx context.Context) bridge.Outcome {
 		return o.notStarted(ctx, code, err)
 	}
 	out := newCapture(o.Stdout)
+	killed := memoryKills(o.cgroup)
 	c, err := start(o.Args, o.Stdin, o.Stderr, out)
 	if err != nil {
 		code := ExitCannotRun
@@ -128,7 +134,7 @@ func (o *Options) run(ctx context.Context) bridge.Outcome {
 	if out.lost != nil {
 		o.Log.WarnContext(ctx, "Standard output could not be passed on", "error", out.lost)
 	}
-	outcome := bridge.Outcome{Started: true, ExitCode: code}
+	outcome := bridge.Outcome{Started: true, ExitCode: code, OOMKilled: code != 0 && memoryKills(o.cgroup) > killed}
 	out.describe(&outcome)
 	return outcome
 }

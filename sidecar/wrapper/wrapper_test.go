@@ -70,6 +70,12 @@ func child(what string, args []string) int {
 		}
 		fmt.Print(left.Process.Pid)
 		return 7
+	case "write": // a file, and end with that code
+		if err := os.WriteFile(args[0], []byte(args[1]), 0o600); err != nil {
+			return 1
+		}
+		code, _ := strconv.Atoi(args[2])
+		return code
 	case "hang":
 		for {
 			_ = syscall.Pause()

@@ -66,8 +66,16 @@ func TestPodsThatFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		template func(*corev1.PodTemplateSpec)
 		running  func(t *testing.T, turn *v1alpha1.Turn)
+		allocate int
 		says     string
 	}{
+		"memory": {
+			template: func(p *corev1.PodTemplateSpec) {
+				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+			},
+			allocate: 256,
+			says:     "OOMKilled",
+		},
 		"image": {
 			template: func(p *corev1.PodTemplateSpec) {
 				p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = "sharedos.dev/none:none", corev1.PullNever
@@ -107,7 +115,7 @@ func TestPodsThatFail(t *testing.T) {
 			if c.running == nil {
 				change = append(change, soon)
 			}
-			_, err := w.Turn(t.Context(), name, kit.Script{SleepSeconds: 120}, change...)
+			_, err := w.Turn(t.Context(), name, kit.Script{SleepSeconds: 120, AllocateMiB: c.allocate}, change...)
 			must(t, err)
 			if c.running != nil {
 				turn, err := w.Until(t.Context(), name, patience, isRunning)

@@ -155,6 +155,7 @@ type Script struct {
 	PauseSeconds float64  `json:"pauseSeconds,omitempty"`
 	IgnoreTerm   bool     `json:"ignoreTerm,omitempty"`
 	ExitCode     int      `json:"exitCode,omitempty"`
+	AllocateMiB  int      `json:"allocateMiB,omitempty"`
 	Probe        []string `json:"probe,omitempty"`
 }
 
