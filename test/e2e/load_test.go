@@ -52,7 +52,7 @@ func startLoad(t *testing.T, w *kit.World, n, each int) *load {
 		must(t, err)
 	}
 	for _, name := range l.turns {
-		_, err := w.Until(t.Context(), name, 3*time.Minute, func(t *v1alpha1.Turn) bool {
+		_, err := w.Until(t.Context(), name, 10*time.Minute, func(t *v1alpha1.Turn) bool {
 			return t.State() == v1alpha1.TurnStateRunning || t.IsFinished()
 		})
 		must(t, err)
@@ -62,10 +62,12 @@ func startLoad(t *testing.T, w *kit.World, n, each int) *load {
 	return l
 }
 
-// calls lets a Turn make so many calls, in ten minutes.
+// calls lets a Turn make so many calls, in ten minutes, and start as slowly as many
+// pods at once do.
 func calls(n int) func(*v1alpha1.TurnSpec) {
 	return func(s *v1alpha1.TurnSpec) {
 		s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(n)), TimeoutMs: new(int64(600_000))}
+		s.StartTimeoutMs = new(int64(600_000))
 	}
 }
 
