@@ -106,8 +106,9 @@ fmt: $(GOLANGCI_LINT) ## Format the Go code.
 	@for m in $(LINTED); do (cd $$m && $(GOLANGCI_LINT) fmt ./...); done
 
 .PHONY: vet
-vet: ## Run go vet on every module.
+vet: ## Run go vet on every module, and on the plugin as it is on people's machines.
 	@for m in $(LINTED); do echo "vet $$m"; go -C $$m vet ./...; done
+	@for os in windows; do echo "vet cmd/kubectl-sharedos for $$os"; GOOS=$$os go vet ./cmd/kubectl-sharedos/...; done
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters on every module.

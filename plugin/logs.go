@@ -1,13 +1,18 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/internal/plain"
@@ -50,7 +55,7 @@ kubectl sharedos logs status-report --bridge   # the injected sidecar`),
 			if tail >= 0 {
 				options.TailLines = &tail
 			}
-			stream, err := set.CoreV1().Pods(namespace).GetLogs(string(turn.Status.Pod.Name), options).Stream(cmd.Context())
+			stream, err := openLog(cmd.Context(), follow, set.CoreV1().Pods(namespace).GetLogs(string(turn.Status.Pod.Name), options).Stream)
 			if err != nil {
 				return fmt.Errorf("read the log of pod %q: %w", turn.Status.Pod.Name, err)
 			}
@@ -67,4 +72,17 @@ kubectl sharedos logs status-report --bridge   # the injected sidecar`),
 	cmd.Flags().BoolVar(&bridge, "bridge", false, "the log of the injected sidecar instead")
 	cmd.Flags().Int64Var(&tail, "tail", -1, "only so many of the last lines")
 	return cmd
+}
+
+// logPause is how long --follow waits for a container before it asks again.
+const logPause = 500 * time.Millisecond
+
+// openLog opens a log. A Turn runs once its bridge is ready, a moment before its harness
+// starts: who follows waits for that.
+func openLog(ctx context.Context, follow bool, open func(context.Context) (io.ReadCloser, error)) (stream io.ReadCloser, err error) {
+	ended := wait.PollUntilContextCancel(ctx, logPause, true, func(ctx context.Context) (bool, error) {
+		stream, err = open(ctx)
+		return !follow || !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "is waiting to start"), nil
+	})
+	return stream, errors.Join(err, ended)
 }

@@ -38,7 +38,7 @@ var worlds = []string{
 	"allowed", "unexecuted", "revoked", "exitcode", "deleted", "cancelled", "escalated", "probed", "second", "stolen", "restarted",
 	"http", "brokered",
 	"killed", "handover", "rolled",
-	"causes", "sidecar", "stubborn", "late", "job", "together", "shared", "expiring",
+	"causes", "sidecar", "stubborn", "late", "job", "together", "shared", "expiring", "plugin", "console",
 }
 
 // values are the chart's, with the files of the worlds.

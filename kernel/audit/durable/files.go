@@ -92,19 +92,6 @@ func encodeHead(at position) []byte {
 	return append(data, '\n')
 }
 
-// syncDir makes created names in the directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("open audit directory: %w", err)
-	}
-	defer d.Close() //nolint:errcheck // read only
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync audit directory: %w", err)
-	}
-	return nil
-}
-
 // file is what the log needs of an open segment; tests replace it to fail.
 type file interface {
 	io.Writer

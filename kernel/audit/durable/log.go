@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"github.com/sharedos-dev/operator/kernel/audit"
 )
@@ -97,11 +96,8 @@ func openSegment(path string) (file, error) {
 // recover takes the lock, verifies the log and positions it at its end.
 func (l *Log) recover() error {
 	var err error
-	if l.lock, err = os.OpenFile(filepath.Join(l.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return fmt.Errorf("open lock: %w", err)
-	}
-	if err := syscall.Flock(int(l.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return ErrLocked
+	if l.lock, err = lock(filepath.Join(l.dir, lockName)); err != nil {
+		return err
 	}
 	list, err := segments(l.dir)
 	if err != nil {
