@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -129,11 +128,7 @@ func (p *process) managerOptions() ctrl.Options {
 		RetryPeriod:                   &retry,
 		// Who waits for the lease already knows what there is.
 		Controller: config.Controller{EnableWarmup: new(true)},
-		// Who wrote which field is of no use here, and a third of what is kept.
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:    {Label: hasTurnLabel()},
-			&corev1.Secret{}: {Namespaces: map[string]cache.Config{p.opts.Namespace: {}}},
-		}},
+		Cache:      cacheOptions(p.opts.Namespace),
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Service{}},
 		}},

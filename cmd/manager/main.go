@@ -41,6 +41,7 @@ func run(args []string) error {
 	if err := opts.Validate(); err != nil {
 		return err
 	}
+	limitGarbage()
 	log := zap.New(zap.Level(zapcore.Level(-opts.Verbosity)), zap.WriteTo(os.Stderr)) //nolint:gosec // a small number
 	klog.SetLogger(log)
 	config, err := ctrl.GetConfig()
