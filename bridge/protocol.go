@@ -15,8 +15,8 @@ const Audience = "sharedos-kernel"
 // HeaderExecutionToken carries the execution token.
 const HeaderExecutionToken = "Sharedos-Execution-Token" //nolint:gosec // a name, not a credential
 
-// HeaderCallsBefore carries, with a call, how many the bridge has sent before it in
-// this turn, in decimal. A manager that took over counts on from there; it never
+// HeaderCallsBefore carries, with a call or an outcome, how many calls the bridge has
+// sent before it in this turn, in decimal. A manager that took over counts on from there; it never
 // lowers a count. It is a header so that both ends may be of different versions.
 const HeaderCallsBefore = "Sharedos-Calls-Before"
 

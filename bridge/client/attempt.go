@@ -26,7 +26,7 @@ type request struct {
 	method, path string
 	body         []byte
 	timeout      time.Duration // of one attempt; none when zero
-	before       *int64        // how many calls went before this one; nil for what is no call
+	before       *int64        // how many calls went before; nil where that does not matter
 }
 
 // response is an answer with a 2xx status whose body has not been read.

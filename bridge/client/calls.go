@@ -59,7 +59,8 @@ func (c *Client) Outcome(ctx context.Context, o bridge.Outcome) error {
 	if err != nil {
 		return fmt.Errorf("encode outcome: %w", err)
 	}
+	calls := c.calls.Load()
 	_, err = c.untilDone(ctx, request{
-		method: http.MethodPost, path: bridge.PathOutcome, body: body, timeout: c.attemptMax})
+		method: http.MethodPost, path: bridge.PathOutcome, body: body, before: &calls, timeout: c.attemptMax})
 	return err
 }

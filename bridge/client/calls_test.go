@@ -43,6 +43,9 @@ func TestAttachWaitsForAdmissionAndKeepsTheToken(t *testing.T) {
 			if execution != execToken {
 				t.Errorf("outcome carries execution token %q", execution)
 			}
+			if calls := r.Header.Get(bridge.HeaderCallsBefore); calls != "0" {
+				t.Errorf("outcome after no call says %q", calls)
+			}
 			w.WriteHeader(http.StatusNoContent)
 		}
 	})

@@ -28,10 +28,15 @@ func (s *Server) invoke(w http.ResponseWriter, r *http.Request, session *session
 	if len(in.Arguments) == 0 {
 		in.Arguments = json.RawMessage("{}")
 	}
+	count(r, session)
+	writeJSON(w, http.StatusOK, session.Invoke(r.Context(), in))
+}
+
+// count tells the session how many calls the bridge sent.
+func count(r *http.Request, session *sessions.Session) {
 	if before, err := strconv.ParseInt(r.Header.Get(bridge.HeaderCallsBefore), 10, 64); err == nil {
 		session.CallsBefore(before)
 	}
-	writeJSON(w, http.StatusOK, session.Invoke(r.Context(), in))
 }
 
 func (s *Server) outcome(w http.ResponseWriter, r *http.Request, session *sessions.Session) {
@@ -40,6 +45,7 @@ func (s *Server) outcome(w http.ResponseWriter, r *http.Request, session *sessio
 		s.refuse(w, r, err)
 		return
 	}
+	count(r, session)
 	if err := session.Outcome(r.Context(), in); err != nil {
 		s.refuse(w, r, &bridge.Error{Code: bridge.CodeKernelUnavailable, Message: "the outcome is not stored yet", Retryable: true})
 		return

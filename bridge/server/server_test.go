@@ -55,7 +55,12 @@ type fixture struct {
 	http     *httptest.Server
 	session  *sessions.Session
 	world    *kerneltest.World
+	registry *sessions.Registry
 	stopping chan struct{}
+}
+
+var subject = sessions.Subject{
+	Key: sessions.Key{Namespace: kerneltest.NamespaceID, Turn: "t"}, UID: "uid", Harness: "custom", StartTimeout: time.Minute,
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -85,9 +90,8 @@ func newFixture(t *testing.T) *fixture {
 		},
 	})
 	var err error
-	f.session, err = registry.Open(t.Context(), sessions.Subject{
-		Key: sessions.Key{Namespace: kerneltest.NamespaceID, Turn: "t"}, UID: "uid", Harness: "custom", StartTimeout: time.Minute,
-	}, f.world.Request())
+	f.registry = registry
+	f.session, err = registry.Open(t.Context(), subject, f.world.Request())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +107,9 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// do makes one request; token and execution are left out when empty.
-func (f *fixture) do(t *testing.T, method, path, token, execution, body string) (int, string) {
+// do makes one request; token and execution are left out when empty. More headers are
+// name and value in turn.
+func (f *fixture) do(t *testing.T, method, path, token, execution, body string, headers ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, f.http.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -118,6 +123,9 @@ func (f *fixture) do(t *testing.T, method, path, token, execution, body string) 
 	}
 	if execution != "" {
 		req.Header.Set(bridge.HeaderExecutionToken, execution)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := f.http.Client().Do(req)
 	if err != nil {
@@ -160,6 +168,26 @@ func (f *fixture) mint(t *testing.T, key []byte, change func(c *mcp.ExecutionCla
 		t.Fatal(err)
 	}
 	return token
+}
+
+// TestAnOutcomeTellsTheCalls: those that the manager before did not store are counted
+// although no call comes after them.
+func TestAnOutcomeTellsTheCalls(t *testing.T) {
+	f := newFixture(t)
+	f.session.Ready(t.Context())
+	point := f.session.Execution().Checkpoint()
+	var err error
+	if f.session, err = f.registry.Resume(t.Context(), subject, f.world.Request(), point); err != nil {
+		t.Fatal(err)
+	}
+	f.session.Bind(sessions.Pod{Name: bound.Name, UID: bound.UID})
+	if status, body := f.do(t, http.MethodPost, bridge.PathOutcome, "bound", f.mint(t, secret, nil),
+		`{"started":true,"exitCode":0,"initialized":true,"outputSize":0}`, bridge.HeaderCallsBefore, "3"); status != http.StatusNoContent {
+		t.Fatalf("outcome: %d %s", status, body)
+	}
+	if got := f.session.Execution().Usage().ToolCalls; got != 3 {
+		t.Errorf("%d calls, want 3", got)
+	}
 }
 
 func TestAttach(t *testing.T) {
