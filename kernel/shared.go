@@ -20,12 +20,12 @@ type shared[T any] struct {
 	known map[contentKey]weak.Pointer[T]
 }
 
-// one returns the value of that key that was there first, or the one that make makes.
-func (s *shared[T]) one(key contentKey, make func() *T) *T {
+// one returns the value of that key that was there first, or the one that fresh makes.
+func (s *shared[T]) one(key contentKey, fresh func() *T) *T {
 	if there := s.get(key); there != nil {
 		return there
 	}
-	fresh := make()
+	made := fresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if there := s.known[key].Value(); there != nil {
@@ -34,9 +34,9 @@ func (s *shared[T]) one(key contentKey, make func() *T) *T {
 	if s.known == nil {
 		s.known = map[contentKey]weak.Pointer[T]{}
 	}
-	s.known[key] = weak.Make(fresh)
-	runtime.AddCleanup(fresh, s.forget, key)
-	return fresh
+	s.known[key] = weak.Make(made)
+	runtime.AddCleanup(made, s.forget, key)
+	return made
 }
 
 func (s *shared[T]) get(key contentKey) *T {

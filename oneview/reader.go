@@ -45,7 +45,7 @@ type answer struct {
 }
 
 func viewOf(ctx context.Context) *view {
-	v, _ := ctx.Value(viewKey{}).(*view) //nolint:errcheck // nil is no view
+	v, _ := ctx.Value(viewKey{}).(*view)
 	return v
 }
 

@@ -33,7 +33,7 @@ func (w *world) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return w.err
 }
 
-func grants(t *testing.T, ctx context.Context, r client.Reader, opts ...client.ListOption) int {
+func grants(ctx context.Context, t *testing.T, r client.Reader, opts ...client.ListOption) int {
 	t.Helper()
 	var list v1alpha1.GrantList
 	if err := r.List(ctx, &list, opts...); err != nil {
@@ -50,7 +50,7 @@ func TestAListIsReadOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if got := grants(t, ctx, r, in); got != 1 {
+			if got := grants(ctx, t, r, in); got != 1 {
 				t.Errorf("%d items, want those of the first look", got)
 			}
 		})
@@ -65,7 +65,7 @@ func TestAListIsReadOnce(t *testing.T) {
 		"a selection":       {in, client.MatchingLabels{"a": "b"}},
 		"a page":            {in, client.Limit(1)},
 	} {
-		if got := grants(t, ctx, r, opts...); got == 1 {
+		if got := grants(ctx, t, r, opts...); got == 1 {
 			t.Errorf("%s: given what was found for another question", name)
 		}
 	}
@@ -73,12 +73,12 @@ func TestAListIsReadOnce(t *testing.T) {
 	if err := r.List(ctx, &principals, in); err != nil || len(principals.Items) == 1 {
 		t.Errorf("principals: %d items, %v", len(principals.Items), err)
 	}
-	if got := grants(t, ctx, r, in); got != 1 {
+	if got := grants(ctx, t, r, in); got != 1 {
 		t.Errorf("%d items, want those of the first look", got)
 	}
 	end()
 	before := w.lists.Load()
-	if got := grants(t, ctx, r, in); int64(got) != before+1 {
+	if got := grants(ctx, t, r, in); int64(got) != before+1 {
 		t.Errorf("%d items after the end, want what is there now", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestWithoutAViewEverythingIsAskedAnew(t *testing.T) {
 	w := &world{}
 	r := oneview.Reader{Reader: w}
 	for want := 1; want <= 3; want++ {
-		if got := grants(t, t.Context(), r, client.InNamespace("a")); got != want {
+		if got := grants(t.Context(), t, r, client.InNamespace("a")); got != want {
 			t.Errorf("%d items, want %d", got, want)
 		}
 	}

@@ -20,7 +20,7 @@ var memoryFiles = []string{"memory.events", "memory/memory.oom_control"}
 // memoryKills is that number, or 0 where it cannot be known.
 func memoryKills(root string) int64 {
 	for _, name := range memoryFiles {
-		raw, err := os.ReadFile(filepath.Join(root, name)) //nolint:gosec // a file of the system's
+		raw, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
 			return killsIn(raw[:min(len(raw), maxCgroupFile)])
 		}
