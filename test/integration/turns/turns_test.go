@@ -266,7 +266,9 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 	s.Ready(context.Background())
 	s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "1", Tool: "files.list", Arguments: list})
 	s.Invoke(t.Context(), bridge.InvokeRequest{CallID: "before", Tool: "files.list", Arguments: home})
-	refused(t, w.until("goes-on", func(t *v1alpha1.Turn) bool { return t.Status.Usage != nil && t.Status.Usage.ToolCalls == 2 && t.Status.Usage.Denied == 1 }), "before")
+	refused(t, w.until("goes-on", func(t *v1alpha1.Turn) bool {
+		return t.Status.Usage != nil && t.Status.Usage.ToolCalls == 2 && t.Status.Usage.Denied == 1
+	}), "before")
 	first.stop()
 
 	second := start(t)
