@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,8 @@ func (s *Session) Resumed() bool { return s.resumed }
 
 // State is what the Turn controller stores.
 type State struct {
-	// Revision is passed to [Session.Persisted] once the rest is stored.
+	// Revision is passed to [Session.Persisted] once the rest is stored. That of an
+	// ending is beyond all others: nothing that comes later is stored.
 	Revision uint64
 	// ReadyAt is when the bridge was ready; zero if it was not.
 	ReadyAt time.Time
@@ -117,7 +119,7 @@ func (s *Session) State() State {
 	out := State{Revision: s.revision, ReadyAt: s.readyAt, Candidate: s.candidate, Outcome: s.outcome}
 	s.mu.Unlock()
 	if result, ended := s.exec.Ended(); ended {
-		out.Result = &result
+		out.Result, out.Revision = &result, math.MaxUint64
 	}
 	return out
 }

@@ -226,6 +226,21 @@ func TestAnOutcomeWaitsUntilItIsStored(t *testing.T) {
 	}
 }
 
+// TestAnEndingThatIsStoredIsEnough: the controller may see the ending, store it and
+// forget the session before the report that caused it begins to wait.
+func TestAnEndingThatIsStoredIsEnough(t *testing.T) {
+	f := newFixture(t)
+	s := f.open(t)
+	s.Ready(t.Context())
+	report := bridge.Outcome{Started: true, Initialized: true}
+	s.Execution().Finish(t.Context(), sessions.EnvelopeOutcome(report, false))
+	s.Persisted(s.State().Revision)
+	f.registry.Forget(t.Context(), subject.Key)
+	if err := s.Outcome(t.Context(), report); err != nil {
+		t.Errorf("the ending is stored, yet: %v", err)
+	}
+}
+
 func TestOutOfMemoryHasAnErrorOfItsOwn(t *testing.T) {
 	o := sessions.EnvelopeOutcome(bridge.Outcome{Started: true, Initialized: true, ExitCode: 137, OOMKilled: true}, false)
 	if o.Error == nil || o.Error.Code != sessions.CodeHarnessExited || !strings.Contains(o.Error.Message, "OOMKilled") ||
