@@ -51,7 +51,7 @@ func (t *tester) run(cmd *cobra.Command, paths []string) error {
 	plan, err := policytest.Load(paths, t.env.Namespace(), now)
 	if faults, ok := errors.AsType[manifest.Faults](err); ok {
 		fmt.Fprintln(t.env.Streams.Out, plain.Lines(faults.Error()))
-		fmt.Fprintf(t.env.Streams.Out, "\n%d faults; no case was run\n", len(faults))
+		fmt.Fprintf(t.env.Streams.Out, "\nfaults: %d; no case was run\n", len(faults))
 		if err := t.writeJUnit(func(w io.Writer) error { return policytest.WriteFaults(w, faults) }); err != nil {
 			return err
 		}
