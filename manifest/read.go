@@ -31,7 +31,8 @@ type Options struct {
 }
 
 // Read reads files, and every YAML and JSON file below folders. Hidden folders are
-// passed over. Its error is [Faults] when files are at fault; the set then holds what
+// passed over. Links to files are followed, as kubectl does, links to folders are a fault.
+// Its error is [Faults] when files are at fault; the set then holds what
 // could be read all the same.
 func Read(paths []string, opts Options) (*Set, error) {
 	schemas, err := newSchemas()
@@ -61,6 +62,10 @@ type reader struct {
 }
 
 func (r *reader) path(root string) error {
+	// A folder that is named by a link is that folder.
+	if info, err := os.Stat(root); err == nil && info.IsDir() {
+		root = strings.TrimRight(root, string(filepath.Separator)) + string(filepath.Separator)
+	}
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -69,17 +74,37 @@ func (r *reader) path(root string) error {
 			return filepath.SkipDir
 		case entry.IsDir():
 			return nil
-		case path != root && !wanted(entry), r.opts.Exclude != nil && r.opts.Exclude(path):
+		case path != root && !wanted(path, entry), r.opts.Exclude != nil && r.opts.Exclude(path):
+			return nil
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil && entry.Type()&fs.ModeSymlink == 0:
+			return fmt.Errorf("read %s: %w", path, err)
+		case err != nil:
+			r.fail(Position{File: path}, "the link leads nowhere")
+			return nil
+		case info.IsDir():
+			r.fail(Position{File: path}, "links to folders are not followed; name the folder itself")
+			return nil
+		case !info.Mode().IsRegular():
+			r.fail(Position{File: path}, "it is no regular file")
 			return nil
 		}
 		return r.file(path)
 	})
 }
 
-// wanted chooses files by their names.
-func wanted(entry fs.DirEntry) bool {
-	if !entry.Type().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
+// wanted chooses files by their names, and links to folders, which must not be passed
+// over in silence.
+func wanted(path string, entry fs.DirEntry) bool {
+	if strings.HasPrefix(entry.Name(), ".") {
 		return false
+	}
+	if entry.Type()&fs.ModeSymlink != 0 {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return true
+		}
 	}
 	switch strings.ToLower(entry.Name()) {
 	case "kustomization.yaml", "kustomization.yml":

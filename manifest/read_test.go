@@ -82,6 +82,47 @@ status: {observedGeneration: 7}
 	}
 }
 
+// TestLinks: what a folder shows is read or said to be left out, never passed over.
+func TestLinks(t *testing.T) {
+	elsewhere, dir := t.TempDir(), t.TempDir()
+	write(t, elsewhere, "real.yaml", named("linked"))
+	write(t, dir, "a.yaml", named("a"))
+	link := func(name, to string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("b.yaml", filepath.Join(elsewhere, "real.yaml"))
+	link("..data", elsewhere) // as in a mounted ConfigMap
+	link("notes.txt", "nowhere")
+	whole := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []string{dir, whole, whole + "/"} {
+		set, err := manifest.Read([]string{root}, manifest.Options{Namespace: "here"})
+		if err != nil || len(set.Objects) != 2 {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
+	link("folder", elsewhere)
+	link("gone.yaml", "nowhere")
+	link("loop.yaml", "loop.yaml")
+	link("device.yaml", "/dev/zero")
+	_, err := manifest.Read([]string{dir}, manifest.Options{Namespace: "here"})
+	if err == nil {
+		t.Fatal("links that cannot be read are passed over")
+	}
+	for _, want := range []string{
+		"folder: links to folders are not followed", "gone.yaml: the link leads nowhere", "loop.yaml: the link leads nowhere", "device.yaml: it is no regular file",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
 func TestFaultsNameTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"not YAML":          {"a: 1\nb: [\n", ":2: not YAML"},

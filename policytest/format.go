@@ -102,6 +102,9 @@ func parse(d *manifest.Document, namespace string) (*Suite, manifest.Faults) {
 		s.Namespace = namespace
 	}
 	var faults manifest.Faults
+	if len(f.Spec.Cases) == 0 {
+		faults = append(faults, manifest.Fault{Position: d.At("spec.cases"), Message: "spec.cases: must have at least one case"})
+	}
 	names := map[string]bool{}
 	for i := range f.Spec.Cases {
 		path := fmt.Sprintf("spec.cases[%d]", i)

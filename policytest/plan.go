@@ -24,7 +24,8 @@ type Plan struct {
 // Load reads files and folders. Objects and cases that name no namespace are of the
 // given one. Its error is [manifest.Faults] when files are at fault, or when what they
 // declare does not hold together: a Grant between Principals that do not exist, two
-// Principals with one address, a derived Grant that its parent does not cover.
+// Principals with one address, a derived Grant that its parent does not cover, a case
+// that names what is not there.
 func Load(paths []string, namespace string, now time.Time) (*Plan, error) {
 	set, err := manifest.Read(paths, manifest.Options{Namespace: namespace})
 	faults, ok := errors.AsType[manifest.Faults](err)
@@ -40,7 +41,7 @@ func Load(paths []string, namespace string, now time.Time) (*Plan, error) {
 		}
 	}
 	if len(faults) == 0 {
-		faults = p.consistent(now)
+		faults = append(p.consistent(now), p.misspelt()...)
 	}
 	if len(faults) > 0 {
 		return p, faults

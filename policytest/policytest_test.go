@@ -155,6 +155,7 @@ func TestCoverageNamesWhatNoCaseAsks(t *testing.T) {
 
 func TestFaultyCases(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
+		"no case":       {"    []\n", ":5: spec.cases: must have at least one case"},
 		"no question":   {"    - {name: a, principal: p}\n", ":6: spec.cases[0]: ask exactly one thing"},
 		"two questions": {"    - {name: a, principal: p, action: x, resource: 'n:a', tools: []}\n", "ask exactly one thing"},
 		"no verdict":    {"    - name: a\n      principal: p\n      action: x\n      resource: n:a\n", "spec.cases[0].expect: must be allowed or denied"},

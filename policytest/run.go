@@ -150,6 +150,11 @@ func (r *runner) authorize(ctx context.Context, out *Result, ac contract.AccessC
 	}
 	out.Got = verdict(answer.Allowed, grant, reason)
 	out.Passed = out.Want == out.Got
+	if unready != nil && !c.Allowed && c.Reason == "" {
+		// Nothing was asked of the kernel: mostly a misspelt name, which would pass for ever.
+		out.Passed, out.Got = false, verdict(false, "", answer.ReasonCode)
+		out.Notes = append(out.Notes, "the kernel was not asked; write reason: "+answer.ReasonCode+" if that is what the case is about")
+	}
 	if !out.Passed {
 		out.Diff = []string{"- " + out.Want, "+ " + out.Got}
 		if unready != nil {
