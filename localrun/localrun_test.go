@@ -1,6 +1,7 @@
 package localrun_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,8 @@ func harness(role string) int {
 	case "silent":
 		fmt.Println("I said nothing to anybody.")
 		return 0
+	case "prints":
+		_, _ = os.Stdout.Write(bytes.Repeat([]byte("x"), 5_000_000)) // and then as the others
 	case "fails":
 		return 7
 	case "stays", "stubborn":
@@ -196,6 +199,29 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// TestOutputThatIsCut is said to be: to whoever runs it, and in the result.
+func TestOutputThatIsCut(t *testing.T) {
+	o := options(t, "prints")
+	var said strings.Builder
+	o.Stderr = &said
+	result, err := localrun.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "the output is cut: the first 921600 of 5000") {
+		t.Errorf("said %q", said.String())
+	}
+	if result.Status != contract.StatusSucceeded || !strings.Contains(string(result.Metadata), `"outputTruncated":true`) {
+		t.Errorf("%s with %s", result.Status, result.Metadata)
+	}
+	o = options(t, "calls") // and one that is whole is not
+	said.Reset()
+	o.Stderr = &said
+	if result, err = localrun.Run(t.Context(), o); err != nil || strings.Contains(said.String(), "cut") {
+		t.Errorf("%v, said %q of %d bytes", err, said.String(), len(result.Output))
+	}
+}
+
 // TestCancelEndsTheGroup: whoever cancels, by the caller's context or by the deadline,
 // and however stubborn the harness is, nothing of it is left when Run returns.
 func TestCancelEndsTheGroup(t *testing.T) {
@@ -220,6 +246,9 @@ func TestCancelEndsTheGroup(t *testing.T) {
 			result, err := localrun.Run(ctx, o)
 			if err != nil || result.Status != contract.StatusCancelled {
 				t.Fatalf("%s %+v %v", result.Status, result.Error, err)
+			}
+			if told := strings.Contains(result.Error.Message, "time was up after 2s"); told != (c.timeout != 0) {
+				t.Errorf("why it was cancelled: %q", result.Error.Message)
 			}
 			data, err := os.ReadFile(pids)
 			if err != nil {
@@ -280,6 +309,12 @@ spec: {enabled: true, source: {mcp: {service: {name: notes, port: 8080}}}}
 		"manifests":         {func(o *localrun.Options) { o.Paths = []string{write("bad.yaml", "kind: [")} }, "bad.yaml:1"},
 		"a Service":         {func(o *localrun.Options) { o.Paths = append(o.Paths, brokered) }, "--upstream notes=URL"},
 		"upstream":          {func(o *localrun.Options) { o.Upstreams = map[string]string{"gone": "http://a"} }, "--upstream gone: there is no"},
+		"type":              {func(o *localrun.Options) { o.Type = "zzz" }, `type: "zzz" is not claude-code`},
+		"without":           {func(o *localrun.Options) { o.Without = []string{"nope"} }, `without: there is no ToolNamespace "nope"`},
+		"no time":           {func(o *localrun.Options) { o.Timeout = -time.Second }, "timeout: -1s is not from 1ms to 10m"},
+		"too little time":   {func(o *localrun.Options) { o.Timeout = time.Microsecond }, "timeout: 1µs is not"},
+		"too much time":     {func(o *localrun.Options) { o.Timeout = time.Hour }, "timeout: 1h0m0s is not"},
+		"calls":             {func(o *localrun.Options) { o.MaxToolCalls = -1 }, "max-tool-calls: -1"},
 		"secrets":           {func(o *localrun.Options) { o.Secrets = "/no/such" }, "no folder"},
 	} {
 		o := options(t, "calls")

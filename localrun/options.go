@@ -12,6 +12,7 @@ import (
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/egress"
 	"github.com/sharedos-dev/operator/kernel/audit"
+	"github.com/sharedos-dev/operator/kernel/contract"
 )
 
 // Options configure [Run]. Paths, Principal and one of Harness, Type and Command are
@@ -97,9 +98,7 @@ func (o *Options) complete() error {
 	if o.Harness == "" && o.Type == "" && len(o.Command) == 0 {
 		errs = append(errs, errors.New("say what to run: a Harness, a type of harness, or a command"))
 	}
-	if o.Timeout < 0 || o.MaxToolCalls < 0 {
-		errs = append(errs, errors.New("limits must be positive"))
-	}
+	errs = append(errs, o.values()...)
 	for name, dir := range map[string]string{"files": o.Files, "repo": o.Repo, "secrets": o.Secrets, "working directory": o.WorkDir} {
 		if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 			errs = append(errs, fmt.Errorf("%s: %s is no folder", name, dir))
@@ -107,6 +106,22 @@ func (o *Options) complete() error {
 	}
 	o.defaults()
 	return errors.Join(errs...)
+}
+
+// values checks what has a set of values.
+func (o *Options) values() (errs []error) {
+	switch o.Type {
+	case "", v1alpha1.HarnessClaudeCode, v1alpha1.HarnessCodex, v1alpha1.HarnessDeepSeek, v1alpha1.HarnessPi, v1alpha1.HarnessCustom:
+	default:
+		errs = append(errs, fmt.Errorf("type: %q is not claude-code, codex, deepseek, pi or custom", o.Type))
+	}
+	if o.Timeout < 0 || o.Timeout > 0 && o.Timeout < time.Millisecond || o.Timeout > contract.MaxTimeoutMs*time.Millisecond {
+		errs = append(errs, fmt.Errorf("timeout: %s is not from 1ms to 10m", o.Timeout))
+	}
+	if o.MaxToolCalls < 0 {
+		errs = append(errs, fmt.Errorf("max-tool-calls: %d is not positive", o.MaxToolCalls))
+	}
+	return errs
 }
 
 func (o *Options) defaults() {

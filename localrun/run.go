@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/authority"
 	"github.com/sharedos-dev/operator/kernel"
 	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/kernel/envelope"
 	"github.com/sharedos-dev/operator/snapshot"
 	"github.com/sharedos-dev/operator/toolsource"
-	"github.com/sharedos-dev/operator/translate"
 )
 
 // Run runs one turn to its end. Its error says that there was no turn: the options or
@@ -31,9 +32,7 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 	if err != nil {
 		return result, err
 	}
-	if s.harness != nil && s.harness.Spec.Output == "json" {
-		o.JSONOutput = true
-	}
+	o.JSONOutput = o.JSONOutput || s.harness != nil && s.harness.Spec.Output == "json"
 	dir, remove, err := scratch()
 	if err != nil {
 		return result, err
@@ -47,11 +46,8 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 		return result, err
 	}
 	defer func() { err = errors.Join(err, closePlanes()) }()
-	request, err := translate.Request(s.turn, s.parties, s.at)
-	if err != nil {
-		return result, err
-	}
-	if err := request.Validate(); err != nil { // before anything is dialled
+	request, err := s.request()
+	if err != nil { // before anything is dialled
 		return result, err
 	}
 	connections := &toolsource.Connections{Reader: material{s.read, o.Secrets}, Egress: o.Egress, Version: o.Version}
@@ -74,7 +70,26 @@ func Run(ctx context.Context, o Options) (result contract.ExecutionResult, err e
 	if progress.started.Load() || result.Status == contract.StatusCancelled {
 		<-runtime.ended // the turn may have ended before its process did
 	}
+	sayWhyCancelled(ctx, &result, timeoutOf(s.parties.Options))
 	return result, nil
+}
+
+// sayWhyCancelled says who ended a cancelled turn: somebody, or the clock.
+func sayWhyCancelled(ctx context.Context, result *contract.ExecutionResult, timeout time.Duration) {
+	switch {
+	case result.Status != contract.StatusCancelled || result.Error == nil:
+	case ctx.Err() != nil:
+		result.Error.Message = "The turn was cancelled."
+	default:
+		result.Error.Message = fmt.Sprintf("The turn's time was up after %s; a longer one is given with --timeout.", timeout)
+	}
+}
+
+func timeoutOf(o v1alpha1.ExecutionOptions) time.Duration {
+	if o.TimeoutMs == nil {
+		return envelope.DefaultTimeout
+	}
+	return time.Duration(*o.TimeoutMs) * time.Millisecond
 }
 
 // workIn makes a working directory, when none was named.

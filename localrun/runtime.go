@@ -54,7 +54,12 @@ func (p *process) Run(ctx context.Context, req envelope.Request, host envelope.H
 	}
 	outcome := p.execute(ctx, connection)
 	outcome.Initialized = server.Initialized()
-	return sessions.EnvelopeOutcome(outcome, p.opts.JSONOutput), nil
+	out := sessions.EnvelopeOutcome(outcome, p.opts.JSONOutput)
+	if kept := int64(len(outcome.Output)); outcome.OutputSize > kept {
+		fmt.Fprintf(p.opts.Stderr, "the output is cut: the first %d of %d bytes are kept\n", kept, outcome.OutputSize)
+		out.Metadata = fmt.Appendf(nil, `{"outputSize":%d,"outputTruncated":true}`, outcome.OutputSize)
+	}
+	return out, nil
 }
 
 func (p *process) authorize(req envelope.Request, secret []byte) func(string, bool) bool {

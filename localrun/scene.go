@@ -58,6 +58,15 @@ func set(o *Options) (*scene, error) {
 	return s, nil
 }
 
+// request is what the kernel gets of the turn.
+func (s *scene) request() (contract.ExecutionRequest, error) {
+	request, err := translate.Request(s.turn, s.parties, s.at)
+	if err != nil {
+		return request, err
+	}
+	return request, request.Validate()
+}
+
 func (s *scene) findHarness(o *Options) error {
 	if o.Harness == "" {
 		return nil
@@ -100,6 +109,11 @@ func (s *scene) enable(o *Options) error {
 	enabled, err := translate.EnabledToolNamespaces(namespaces, s.parties.Principal)
 	if err != nil {
 		return err
+	}
+	for _, name := range o.Without {
+		if !slices.ContainsFunc(namespaces, func(n v1alpha1.ToolNamespace) bool { return n.Name == name }) {
+			return fmt.Errorf("without: there is no ToolNamespace %q in namespace %q of these manifests", name, o.Namespace)
+		}
 	}
 	s.parties.Enabled = []string{}
 	for i := range namespaces {

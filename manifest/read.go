@@ -77,22 +77,26 @@ func (r *reader) path(root string) error {
 		case path != root && !wanted(path, entry), r.opts.Exclude != nil && r.opts.Exclude(path):
 			return nil
 		}
-		info, err := os.Stat(path)
-		switch {
-		case err != nil && entry.Type()&fs.ModeSymlink == 0:
-			return fmt.Errorf("read %s: %w", path, err)
-		case err != nil:
-			r.fail(Position{File: path}, "the link leads nowhere")
-			return nil
-		case info.IsDir():
-			r.fail(Position{File: path}, "links to folders are not followed; name the folder itself")
-			return nil
-		case !info.Mode().IsRegular():
-			r.fail(Position{File: path}, "it is no regular file")
-			return nil
-		}
-		return r.file(path)
+		return r.entry(path, entry)
 	})
+}
+
+// entry reads one file, or what a link leads to.
+func (r *reader) entry(path string, entry fs.DirEntry) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && entry.Type()&fs.ModeSymlink == 0:
+		return fmt.Errorf("read %s: %w", path, err)
+	case err != nil:
+		r.fail(Position{File: path}, "the link leads nowhere")
+	case info.IsDir():
+		r.fail(Position{File: path}, "links to folders are not followed; name the folder itself")
+	case !info.Mode().IsRegular():
+		r.fail(Position{File: path}, "it is no regular file")
+	default:
+		return r.file(path)
+	}
+	return nil
 }
 
 // wanted chooses files by their names, and links to folders, which must not be passed

@@ -51,7 +51,13 @@ kubectl sharedos approve status-report                    # look at it
 kubectl sharedos approve status-report --within files:Work/atlas/** --apply
 kubectl sharedos approve status-report --apply --run-again --follow`),
 		Args: cobra.ExactArgs(1), ValidArgsFunction: e.completeTurns(func(t *v1alpha1.Turn) bool { return t.Status.Escalation != nil }),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, turnName(args[0])) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := turnName(args[0])
+			if err != nil {
+				return err
+			}
+			return a.run(cmd, name)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.name, "name", "", "name of the Grant; made from the Turn's if none is given")

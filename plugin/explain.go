@@ -71,15 +71,15 @@ kubectl sharedos explain turn/status-report --audit ./audit/log -o yaml`),
 }
 
 // turnName takes a Turn as turn/NAME or NAME.
-func turnName(arg string) string {
+func turnName(arg string) (string, error) {
 	kind, name, found := strings.Cut(arg, "/")
 	switch {
 	case !found:
-		return arg
+		return arg, nil
 	case kind == "turn" || kind == "turns" || kind == "trn" || kind == "turns.sharedos.dev" || kind == "turn.sharedos.dev":
-		return name
+		return name, nil
 	default:
-		return arg
+		return "", usage("%q is no Turn: give NAME or turn/NAME", arg)
 	}
 }
 
@@ -87,12 +87,16 @@ func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 	if err := x.output.check(); err != nil {
 		return err
 	}
+	name, err := turnName(arg)
+	if err != nil {
+		return err
+	}
 	c, namespace, err := x.env.world()
 	if err != nil {
 		return err
 	}
 	turn := &v1alpha1.Turn{}
-	key := types.NamespacedName{Namespace: namespace, Name: turnName(arg)}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if err := c.Get(cmd.Context(), key, turn); err != nil {
 		return fmt.Errorf("get turn %q: %w", key.Name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sharedos-dev/operator/plugin/internal/command"
 )
@@ -20,6 +21,15 @@ type Env struct {
 	Clock func() time.Time
 	// Namespace is the world of what names none. It is asked when a command runs.
 	Namespace func() string
+}
+
+// world is the namespace, if it can be one.
+func (e *Env) world() (string, error) {
+	name := e.Namespace()
+	if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
+		return "", command.Usage("--namespace: %q is no name of a namespace: %s", name, strings.Join(faults, "; "))
+	}
+	return name, nil
 }
 
 // Main runs one call of sharedos-local and returns its exit code. It prints everything

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -116,15 +115,20 @@ func (l *run) run(cmd *cobra.Command) (err error) {
 	if l.output != "text" && l.output != command.FormatJSON {
 		return command.Usage("--output: %q is not text or json", l.output)
 	}
-	if o.Timeout > contract.MaxTimeoutMs*time.Millisecond {
-		return command.Usage("--timeout: at most 10m")
+	if f := cmd.Flags(); f.Changed("timeout") && o.Timeout <= 0 {
+		return command.Usage("--timeout: must be above 0")
+	} else if f.Changed("max-tool-calls") && o.MaxToolCalls <= 0 {
+		return command.Usage("--max-tool-calls: must be above 0")
+	}
+	if o.Namespace, err = l.env.world(); err != nil {
+		return err
 	}
 	allowed, err := egress.ParsePrefixes(l.egress)
 	if err != nil {
 		return command.Usage("--egress-allow: %v", err)
 	}
 	o.Egress, o.Version = &egress.Guard{Allow: allowed}, command.Version()
-	o.Namespace, o.Type = l.env.Namespace(), v1alpha1.HarnessType(l.kind)
+	o.Type = v1alpha1.HarnessType(l.kind)
 	o.Stderr, o.Clock = l.env.Streams.ErrOut, l.env.Clock
 	if !l.quiet {
 		o.Progress = l.env.Streams.ErrOut

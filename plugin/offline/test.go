@@ -48,7 +48,14 @@ kubectl sharedos test policies/ --junit report.xml     # for a pull request`),
 
 func (t *tester) run(cmd *cobra.Command, paths []string) error {
 	now := t.env.Clock()
-	plan, err := policytest.Load(paths, t.env.Namespace(), now)
+	world, err := t.env.world()
+	if err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("junit") && t.junit == "" {
+		return command.Usage("--junit: name a file")
+	}
+	plan, err := policytest.Load(paths, world, now)
 	if faults, ok := errors.AsType[manifest.Faults](err); ok {
 		fmt.Fprintln(t.env.Streams.Out, plain.Lines(faults.Error()))
 		fmt.Fprintf(t.env.Streams.Out, "\nfaults: %d; no case was run\n", len(faults))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
 	"github.com/sharedos-dev/operator/internal/plain"
@@ -58,6 +59,9 @@ func Report(w io.Writer, err error, path string) int {
 	}
 	if done, ok := errors.AsType[ExitCodeError](err); ok {
 		return done.Code
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return ExitError // whoever read the output has stopped
 	}
 	fmt.Fprintln(w, "error:", plain.Lines(err.Error()))
 	if _, ok := errors.AsType[UsageError](err); ok {
