@@ -113,7 +113,7 @@ func newTransport(opts *Options) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		// A peer that vanished is found by pings, not by the next operation.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }
 
@@ -220,7 +220,9 @@ func refusal(status int) error {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		return failure(CodeRequestTooLarge, false)
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
+		return failure(CodeBusy, true)
+	case http.StatusServiceUnavailable:
 		return failure(CodeUnavailable, true)
 	case http.StatusBadGateway, http.StatusInternalServerError:
 		return failure(CodeUnavailable, false)

@@ -11,6 +11,8 @@ const (
 	// CodeUnavailable: the provider could not be reached or broke off. It is
 	// retryable only when the operation surely never left.
 	CodeUnavailable = "provider_unavailable"
+	// CodeBusy: the provider had too much to do. Nothing was executed.
+	CodeBusy = "provider_busy"
 	// CodeTimeout: no answer in time; the operation may have been executed.
 	CodeTimeout = "provider_timeout"
 	// CodeRefused: the provider did not accept the request.
@@ -27,6 +29,8 @@ func messageOf(code string) string {
 	switch code {
 	case CodeUnavailable:
 		return "The resource provider cannot be reached."
+	case CodeBusy:
+		return "The resource provider has too much to do at the moment."
 	case CodeTimeout:
 		return "The resource provider did not answer in time."
 	case CodeRefused:

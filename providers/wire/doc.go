@@ -11,7 +11,7 @@
 //
 // Status codes. 200 with a ResourceResult for every operation that was
 // understood, whatever its outcome; otherwise {"error":{"code","message"}} with
-// 400, 401, 403, 404, 405, 413, 415 or 503, and nothing was executed.
+// 400, 401, 403, 404, 405, 413, 415, 429 or 503, and nothing was executed.
 //
 // Delivery is at most once: [Client] never repeats an operation that may have
 // reached the provider.

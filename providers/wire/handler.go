@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sharedos-dev/operator/kernel"
@@ -19,6 +20,7 @@ import (
 const (
 	DefaultMaxBody     = 4 << 20
 	DefaultMaxInFlight = 32
+	DefaultMaxWaiting  = 1024
 )
 
 // HandlerOptions configure [NewHandler]. The zero value is the strictest.
@@ -27,9 +29,12 @@ type HandlerOptions struct {
 	MaxBody int64
 	// Timeout bounds one operation; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// MaxInFlight bounds the operations at one time; more are answered 503. 0 is
-	// DefaultMaxInFlight.
+	// MaxInFlight bounds the operations at one time; more wait, before their bodies
+	// are read. 0 is DefaultMaxInFlight.
 	MaxInFlight int
+	// MaxWaiting bounds those that wait; more are answered 429, as is one that has
+	// waited for Timeout. 0 is DefaultMaxWaiting.
+	MaxWaiting int
 	// ClientNames, when not empty, are the DNS or common names of which the
 	// client's certificate must carry one.
 	ClientNames []string
@@ -54,6 +59,9 @@ func NewHandler(provider kernel.ResourceProvider, opts HandlerOptions) http.Hand
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = DefaultMaxInFlight
 	}
+	if opts.MaxWaiting <= 0 {
+		opts.MaxWaiting = DefaultMaxWaiting
+	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
@@ -77,6 +85,7 @@ type handler struct {
 	provider kernel.ResourceProvider
 	opts     HandlerOptions
 	slots    chan struct{}
+	waiting  atomic.Int64
 }
 
 func (h *handler) operate(w http.ResponseWriter, r *http.Request) {
@@ -84,13 +93,13 @@ func (h *handler) operate(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, "not_accepted", message)
 		return
 	}
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
-		refuse(w, http.StatusServiceUnavailable, "busy", "Too many operations at one time.")
+	ctx, cancel := context.WithTimeout(r.Context(), h.opts.Timeout)
+	defer cancel()
+	if !h.enter(ctx) {
+		refuse(w, http.StatusTooManyRequests, CodeBusy, messageOf(CodeBusy))
 		return
 	}
+	defer func() { <-h.slots }()
 	body, err := readAll(http.MaxBytesReader(w, r.Body, h.opts.MaxBody+1), r.ContentLength, h.opts.MaxBody)
 	if err != nil {
 		var over *http.MaxBytesError
@@ -107,9 +116,27 @@ func (h *handler) operate(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, contract.CodeInvalidRequest, err.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.opts.Timeout)
-	defer cancel()
 	h.answer(w, h.invoke(ctx, op))
+}
+
+// enter takes a slot, waiting for it if need be. Many turns that call at once are no
+// fault: each gets its answer, only later.
+func (h *handler) enter(ctx context.Context) bool {
+	select {
+	case h.slots <- struct{}{}:
+		return true
+	default:
+	}
+	defer h.waiting.Add(-1)
+	if h.waiting.Add(1) > int64(h.opts.MaxWaiting) {
+		return false
+	}
+	select {
+	case h.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // admit answers the status to refuse the request with, or 0.

@@ -191,7 +191,8 @@ func TestClientRefusesBadAnswers(t *testing.T) {
 		"too large":       {200, "application/json", strings.Replace(good, "1", strings.Repeat("1", 5<<10), 1), wire.CodeAnswerTooLarge},
 		"redirect":        {307, "application/json", "", wire.CodeRefused},
 		"too big for it":  {413, "application/json", "{}", wire.CodeRequestTooLarge},
-		"busy":            {503, "application/json", "{}", wire.CodeUnavailable},
+		"busy":            {429, "application/json", "{}", wire.CodeBusy},
+		"not ready":       {503, "application/json", "{}", wire.CodeUnavailable},
 		"broken":          {500, "application/json", "{}", wire.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,6 +235,84 @@ func TestCancellationReachesTheProvider(t *testing.T) {
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("provider saw %v", err)
+	}
+}
+
+// TestMoreOperationsThanSlots: what is more than the provider does at one time waits and
+// is answered; only what is more than may wait is refused, and is executed never.
+func TestMoreOperationsThanSlots(t *testing.T) {
+	const slots, waiting = 2, 5
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	var running, most, executed atomic.Int64
+	h := wire.NewHandler(providerFunc(func(_ context.Context, op contract.ResourceOperation) (contract.ResourceResult, error) {
+		now := running.Add(1)
+		for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+			continue
+		}
+		executed.Add(1)
+		entered <- struct{}{}
+		<-release
+		running.Add(-1)
+		return succeed(op, "1"), nil
+	}), wire.HandlerOptions{MaxInFlight: slots, MaxWaiting: waiting})
+	ca, client := serve(t, h)
+	c := client(ca.issue(t, "kernel", x509.ExtKeyUsageClientAuth))
+	results := make(chan error, 100)
+	call := func() { _, err := c.Invoke(t.Context(), operation()); results <- err }
+	for range slots {
+		go call()
+		<-entered
+	}
+	for range waiting + 3 {
+		go call()
+	}
+	for range 3 {
+		err := <-results
+		if err == nil || codeOf(t, err) != wire.CodeBusy {
+			t.Fatalf("one too many: %v, want %s", err, wire.CodeBusy)
+		}
+		if f, _ := errors.AsType[*kernel.Failure](err); f.Err.Retryable == nil || !*f.Err.Retryable {
+			t.Errorf("a refusal that executed nothing is not called retryable")
+		}
+	}
+	close(release)
+	for range slots + waiting {
+		if err := <-results; err != nil {
+			t.Errorf("it had only to wait: %v", err)
+		}
+	}
+	if executed.Load() != slots+waiting || most.Load() != slots {
+		t.Errorf("%d executed, %d at one time; want %d and %d", executed.Load(), most.Load(), slots+waiting, slots)
+	}
+}
+
+// TestWaitingEnds: one that waits for a slot longer than an operation may take is
+// refused, and one whose caller has gone takes no slot.
+func TestWaitingEnds(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	var executed atomic.Int64
+	ca, client := serve(t, wire.NewHandler(providerFunc(func(_ context.Context, op contract.ResourceOperation) (contract.ResourceResult, error) {
+		executed.Add(1)
+		entered <- struct{}{}
+		<-release
+		return succeed(op, "1"), nil
+	}), wire.HandlerOptions{MaxInFlight: 1, Timeout: 50 * time.Millisecond}))
+	c := client(ca.issue(t, "kernel", x509.ExtKeyUsageClientAuth))
+	first := make(chan error, 1)
+	go func() { _, err := c.Invoke(t.Context(), operation()); first <- err }()
+	<-entered
+	if _, err := c.Invoke(t.Context(), operation()); err == nil || codeOf(t, err) != wire.CodeBusy {
+		t.Errorf("waited too long: %v, want %s", err, wire.CodeBusy)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Invoke(ctx, operation()); err == nil {
+		t.Error("a caller that has gone was answered")
+	}
+	close(release)
+	<-first
+	if executed.Load() != 1 {
+		t.Errorf("%d operations were executed, want 1", executed.Load())
 	}
 }
 
