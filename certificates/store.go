@@ -18,7 +18,12 @@ var ErrNotReady = errors.New("certificates are not made yet")
 
 // Store is the present certificates. It is safe for concurrent use.
 type Store struct {
+	// Providers says that the installation has providers of its own, so that their CA is
+	// waited for.
+	Providers bool
+
 	mu         sync.RWMutex
+	ready      chan struct{} // closed when all are there; made when first asked for
 	server     *tls.Certificate
 	ca         []byte
 	providerCA []byte
@@ -34,6 +39,7 @@ func (s *Store) SetManager(secret *corev1.Secret) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.server, s.ca = &pair, secret.Data[KeyCA]
+	s.announce()
 	return nil
 }
 
@@ -45,7 +51,31 @@ func (s *Store) SetProvider(secret *corev1.Secret) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.providerCA = secret.Data[KeyCA]
+	s.announce()
 	return nil
+}
+
+// Ready is closed as soon as all certificates are there.
+func (s *Store) Ready() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready == nil {
+		s.ready = make(chan struct{})
+		s.announce()
+	}
+	return s.ready
+}
+
+// announce closes ready when it is time. The caller holds the lock.
+func (s *Store) announce() {
+	if s.ready == nil || s.server == nil || s.Providers && len(s.providerCA) == 0 {
+		return
+	}
+	select {
+	case <-s.ready: // closed already
+	default:
+		close(s.ready)
+	}
 }
 
 // Server is the certificate for [tls.Config.GetCertificate].

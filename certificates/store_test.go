@@ -39,6 +39,59 @@ func managerSecret(t *testing.T) *corev1.Secret {
 	}}
 }
 
+// TestReady: everything that the installation has is waited for, in either order.
+func TestReady(t *testing.T) {
+	is := func(ready <-chan struct{}) bool {
+		select {
+		case <-ready:
+			return true
+		default:
+			return false
+		}
+	}
+	manager := func(t *testing.T, s *certificates.Store) error { t.Helper(); return s.SetManager(managerSecret(t)) }
+	provider := func(_ *testing.T, s *certificates.Store) error {
+		return s.SetProvider(&corev1.Secret{Data: map[string][]byte{certificates.KeyCA: []byte("ca")}})
+	}
+	type step = func(*testing.T, *certificates.Store) error
+	for name, c := range map[string]struct {
+		providers bool
+		steps     []step
+	}{
+		"alone":          {false, []step{manager}},
+		"manager first":  {true, []step{manager, provider}},
+		"provider first": {true, []step{provider, manager}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &certificates.Store{Providers: c.providers}
+			early := store.Ready()
+			for _, set := range c.steps {
+				if is(early) || is(store.Ready()) {
+					t.Fatal("ready although a certificate is missing")
+				}
+				if err := set(t, store); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !is(early) || !is(store.Ready()) {
+				t.Error("not ready although all are there")
+			}
+			if err := manager(t, store); err != nil || !is(early) { // renewed
+				t.Errorf("after a renewal: %v", err)
+			}
+			late := &certificates.Store{Providers: c.providers}
+			for _, set := range c.steps {
+				if err := set(t, late); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !is(late.Ready()) {
+				t.Error("not ready when asked late")
+			}
+		})
+	}
+}
+
 // TestClientWithoutProviders: providers that bring their own CA are reached although the
 // installation has none of its own.
 func TestClientWithoutProviders(t *testing.T) {

@@ -34,6 +34,8 @@ import (
 type ToolNamespaceReconciler struct {
 	Client      client.Client
 	Connections *toolsource.Connections
+	// Ready, when set, is closed once sources can be reached; none is looked at before.
+	Ready <-chan struct{}
 }
 
 // Times of looking at sources.
@@ -66,7 +68,7 @@ func (r *ToolNamespaceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.ToolNamespace{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](news.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: atOnce}).
-		Complete(r)
+		Complete(after(r.Ready, r))
 }
 
 // Reconcile looks at one ToolNamespace.

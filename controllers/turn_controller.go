@@ -52,6 +52,8 @@ type TurnReconciler struct {
 	Clock      func() time.Time
 	// Egress is where every harness pod may connect to under a strict policy.
 	Egress EgressTarget
+	// Ready, when set, is closed once tools can be reached; nothing is decided before.
+	Ready <-chan struct{}
 	// Concurrency is how many Turns are reconciled at once; 16 when zero.
 	Concurrency int
 

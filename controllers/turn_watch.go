@@ -55,7 +55,7 @@ func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Principal{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](r.Changes.Start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Complete(after(r.Ready, r))
 }
 
 func indexTurns(indexer client.FieldIndexer) error {

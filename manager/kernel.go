@@ -75,8 +75,8 @@ func (p *process) addKernel(ctx context.Context) error {
 	}
 	turns := &controllers.TurnReconciler{
 		Client: cached, Live: live, Grants: grants, Sessions: registry, Changes: changes, Recorder: recorder, Clock: p.clock,
-		OnFinished: p.observation.finished,
-		Egress:     controllers.EgressTarget{Namespace: p.opts.Namespace, PodLabels: labels, Port: int32(p.opts.KernelPort)}, //nolint:gosec // a port
+		OnFinished: p.observation.finished, Ready: p.certs.Ready(),
+		Egress: controllers.EgressTarget{Namespace: p.opts.Namespace, PodLabels: labels, Port: int32(p.opts.KernelPort)}, //nolint:gosec // a port
 	}
 	for _, c := range []interface {
 		SetupWithManager(mgr ctrl.Manager) error
@@ -85,7 +85,7 @@ func (p *process) addKernel(ctx context.Context) error {
 		&controllers.PrincipalReconciler{Client: cached},
 		&controllers.GrantReconciler{Client: cached, Clock: p.clock},
 		&controllers.HarnessReconciler{Client: cached, Sidecar: p.sidecar},
-		&controllers.ToolNamespaceReconciler{Client: cached, Connections: connections},
+		&controllers.ToolNamespaceReconciler{Client: cached, Connections: connections, Ready: p.certs.Ready()},
 		&authorityBundle{Reader: live, Writer: cached, Principals: cached, CA: p.certs.CA},
 	} {
 		if err := c.SetupWithManager(p.mgr); err != nil {

@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -53,7 +52,7 @@ func Run(ctx context.Context, restConfig *rest.Config, opts Options, log logr.Lo
 		return fmt.Errorf("make the certificate folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(certDir) }()
-	p := &process{opts: opts, log: log, certs: &certificates.Store{}, clock: time.Now}
+	p := &process{opts: opts, log: log, certs: &certificates.Store{Providers: opts.ProviderTLSSecret != ""}, clock: time.Now}
 	closeAudit, err := p.openAudit()
 	if err != nil {
 		return err
@@ -163,10 +162,12 @@ func (p *process) addChecks() error {
 		return err
 	}
 	return p.mgr.AddReadyzCheck("certificates", func(*http.Request) error {
-		if _, err := p.certs.CA(); err != nil {
-			return errors.New("the certificates are not made yet")
+		select {
+		case <-p.certs.Ready():
+			return nil
+		default:
+			return certificates.ErrNotReady
 		}
-		return nil
 	})
 }
 

@@ -38,7 +38,12 @@ func EnvelopeOutcome(o bridge.Outcome, jsonOutput bool) envelope.Outcome {
 
 func completed(o bridge.Outcome, jsonOutput bool) envelope.Outcome {
 	if jsonOutput {
-		if o.OutputSize > int64(len(o.Output)) || strictjson.Check(o.Output) != nil {
+		if o.OutputSize > int64(len(o.Output)) { // cut, and no JSON any more
+			return failed(contract.CodeInvalidRuntimeOutcome, fmt.Sprintf(
+				"the harness printed %d bytes, of which the first %d are kept: a JSON output may not be longer; print less, or let the Harness say that it prints text",
+				o.OutputSize, len(o.Output)), map[string]any{"outputSize": o.OutputSize, "outputTruncated": true})
+		}
+		if strictjson.Check(o.Output) != nil {
 			return failed(contract.CodeInvalidRuntimeOutcome, "the harness's output is not one JSON value, as its Harness says it is", nil)
 		}
 		return envelope.Outcome{Kind: envelope.OutcomeCompleted, Output: o.Output}

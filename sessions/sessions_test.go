@@ -349,6 +349,7 @@ func TestEnvelopeOutcome(t *testing.T) {
 		json    bool
 		code    string
 		output  string
+		says    string
 	}{
 		"success":            {outcome: ok, output: `"done"`},
 		"not started":        {outcome: bridge.Outcome{Message: "no such file"}, code: sessions.CodeHarnessNotStarted},
@@ -356,7 +357,7 @@ func TestEnvelopeOutcome(t *testing.T) {
 		"never connected":    {outcome: bridge.Outcome{Started: true}, code: sessions.CodeHarnessExited},
 		"JSON":               {outcome: bridge.Outcome{Started: true, Initialized: true, Output: []byte(`{"a":1}`), OutputSize: 7}, json: true, output: `{"a":1}`},
 		"not JSON":           {outcome: ok, json: true, code: contract.CodeInvalidRuntimeOutcome},
-		"JSON that was cut":  {outcome: bridge.Outcome{Started: true, Initialized: true, Output: []byte(`[1]`), OutputSize: 9}, json: true, code: contract.CodeInvalidRuntimeOutcome},
+		"JSON that was cut":  {outcome: bridge.Outcome{Started: true, Initialized: true, Output: []byte(`[1]`), OutputSize: 9}, json: true, code: contract.CodeInvalidRuntimeOutcome, says: "printed 9 bytes"},
 		"not UTF-8, as text": {outcome: bridge.Outcome{Started: true, Initialized: true, Output: []byte{0xff}, OutputSize: 1}, output: `"\ufffd"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,6 +365,9 @@ func TestEnvelopeOutcome(t *testing.T) {
 			code := ""
 			if got.Error != nil {
 				code = got.Error.Code
+				if !strings.Contains(got.Error.Message, c.says) {
+					t.Errorf("message %q, want %q in it", got.Error.Message, c.says)
+				}
 			}
 			if code != c.code || (c.output != "" && string(got.Output) != c.output) {
 				t.Errorf("code %q output %s, want %q %s", code, got.Output, c.code, c.output)

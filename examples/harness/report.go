@@ -17,6 +17,8 @@ type report struct {
 	Calls []callReport  `json:"calls"`
 	Probe []probeReport `json:"probe,omitempty"`
 	Error string        `json:"error,omitempty"`
+	// Padding makes the report as long as the task asks for.
+	Padding string `json:"padding,omitempty"`
 }
 
 // callReport is one call and its answer. Status is succeeded, denied or failed, or

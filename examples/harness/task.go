@@ -18,7 +18,9 @@ type task struct {
 	IgnoreTerm bool `json:"ignoreTerm"`
 	ExitCode   int  `json:"exitCode"`
 	// AllocateMiB is how much memory the program takes, and keeps, before its calls.
-	AllocateMiB int      `json:"allocateMiB"`
+	AllocateMiB int `json:"allocateMiB"`
+	// OutputBytes is how long the report is made with padding, if it is shorter.
+	OutputBytes int      `json:"outputBytes"`
 	Probe       []string `json:"probe"`
 }
 
@@ -89,8 +91,8 @@ func decodeTask(raw []byte) (task, error) {
 	if err := decoder.Decode(&t); err != nil {
 		return task{}, fmt.Errorf("read task: %w", err)
 	}
-	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 || t.PauseSeconds < 0 || t.AllocateMiB < 0 {
-		return task{}, errors.New("read task: exitCode must be 0 to 255, sleepSeconds, pauseSeconds and allocateMiB not negative")
+	if t.ExitCode < 0 || t.ExitCode > 255 || t.SleepSeconds < 0 || t.PauseSeconds < 0 || t.AllocateMiB < 0 || t.OutputBytes < 0 {
+		return task{}, errors.New("read task: exitCode must be 0 to 255, sleepSeconds, pauseSeconds, allocateMiB and outputBytes not negative")
 	}
 	return t, nil
 }

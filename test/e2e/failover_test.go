@@ -30,7 +30,7 @@ func TestLeaderChanges(t *testing.T) {
 
 	t.Run("killed in the middle of many turns", func(t *testing.T) {
 		w := newWorld(t, "killed")
-		n := turnsUnderLoad(t)
+		n := fromEnvironment(t, "SHAREDOS_TURNS", 12)
 		l := startLoad(t, w, n, 30+n) // the first must still be busy when the last begins
 		process := managerProcess(t, leader(t))
 		gap := l.watch(t)
@@ -73,13 +73,13 @@ func TestLeaderChanges(t *testing.T) {
 	})
 }
 
-// turnsUnderLoad is how many Turns run while the leader is killed: 12, so that a
-// busy machine still starts them in time, or what SHAREDOS_TURNS says.
-func turnsUnderLoad(t *testing.T) int {
+// fromEnvironment is how many of something a test makes: few, so that a busy machine is
+// still in time, or what the variable says.
+func fromEnvironment(t *testing.T, name string, few int) int {
 	t.Helper()
-	text := os.Getenv("SHAREDOS_TURNS")
+	text := os.Getenv(name)
 	if text == "" {
-		return 12
+		return few
 	}
 	n, err := strconv.Atoi(text)
 	must(t, err)
@@ -89,14 +89,24 @@ func turnsUnderLoad(t *testing.T) int {
 // twoManagers scales the manager up until the test ends.
 func twoManagers(t *testing.T) {
 	t.Helper()
-	scale := func(ctx context.Context, n string) {
-		if _, err := cluster.Run(ctx, "-n", kit.Namespace, "scale", "statefulset/sharedos-manager", "--replicas="+n); err != nil {
-			t.Errorf("scale the manager: %v", err)
-		}
-		rolledOut(ctx, t)
+	t.Cleanup(func() { scaleManager(context.Background(), t, 1) })
+	scaleManager(t.Context(), t, 2)
+}
+
+// scaleManager waits until there are so many managers, all ready; it waits for the end
+// of all if that is none.
+func scaleManager(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	if _, err := cluster.Run(ctx, "-n", kit.Namespace, "scale", "statefulset/sharedos-manager", "--replicas="+strconv.Itoa(n)); err != nil {
+		t.Errorf("scale the manager: %v", err)
 	}
-	t.Cleanup(func() { scale(context.Background(), "1") })
-	scale(t.Context(), "2")
+	rolledOut(ctx, t)
+	if n > 0 {
+		return
+	}
+	if _, err := cluster.Run(ctx, "-n", kit.Namespace, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/component=manager", "--timeout=2m"); err != nil {
+		t.Errorf("wait for the end of the managers: %v", err)
+	}
 }
 
 // rolledOut waits until every manager is ready.

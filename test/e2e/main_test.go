@@ -39,6 +39,7 @@ var worlds = []string{
 	"http", "brokered",
 	"killed", "handover", "rolled",
 	"causes", "sidecar", "stubborn", "late", "job", "together", "shared", "expiring", "plugin", "console",
+	"long", "output", "away",
 }
 
 // values are the chart's, with the files of the worlds.

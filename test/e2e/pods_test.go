@@ -41,7 +41,7 @@ func errorOf(t *v1alpha1.Turn) string {
 }
 
 // harness creates another Harness of the world.
-func harness(t *testing.T, w *kit.World, name string, change func(*corev1.PodTemplateSpec)) func(*v1alpha1.TurnSpec) {
+func harness(t *testing.T, w *kit.World, name string, change func(*v1alpha1.HarnessSpec)) func(*v1alpha1.TurnSpec) {
 	t.Helper()
 	h := &v1alpha1.Harness{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
@@ -49,7 +49,7 @@ func harness(t *testing.T, w *kit.World, name string, change func(*corev1.PodTem
 			Type: v1alpha1.HarnessCustom, Output: v1alpha1.OutputJSON, Template: corev1.PodTemplateSpec{Spec: w.PodSpec()},
 		},
 	}
-	change(&h.Spec.Template)
+	change(&h.Spec)
 	must(t, cluster.Client.Create(t.Context(), h))
 	return func(s *v1alpha1.TurnSpec) { s.Harness = v1alpha1.ObjectName(name) }
 }
@@ -110,7 +110,7 @@ func TestPodsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			with := harness(t, w, name, c.template)
+			with := harness(t, w, name, func(s *v1alpha1.HarnessSpec) { c.template(&s.Template) })
 			change := []func(*v1alpha1.TurnSpec){with}
 			if c.running == nil {
 				change = append(change, soon)
@@ -291,20 +291,20 @@ func TestAJobsPod(t *testing.T) {
 	}
 }
 
-// TestATurnAndItsPodInOneCommand applies pairs of them: no pod is ever there without
-// its bridge, and each gets its turn.
+// TestATurnAndItsPodInOneCommand applies pairs of them, 8 or as many as SHAREDOS_PAIRS
+// says: no pod is ever there without its bridge, and each gets its turn.
 func TestATurnAndItsPodInOneCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "together")
 	must(t, w.GrantRun(t.Context()))
-	const pairs = 8
+	pairs := fromEnvironment(t, "SHAREDOS_PAIRS", 8)
 	var all bytes.Buffer
 	for i := range pairs {
 		name := fmt.Sprintf("t%d", i)
 		turn := &v1alpha1.Turn{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Turn"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
-			Spec: v1alpha1.TurnSpec{Principal: kit.Agent, Message: v1alpha1.TurnMessage{
+			Spec: v1alpha1.TurnSpec{Principal: kit.Agent, StartTimeoutMs: new(int64(1_800_000)), Message: v1alpha1.TurnMessage{
 				From: kit.Human, Payload: `{"calls":[]}`,
 			}},
 		}
@@ -330,7 +330,8 @@ func TestATurnAndItsPodInOneCommand(t *testing.T) {
 		}
 	}
 	for i := range pairs {
-		if turn, err := w.Finish(t.Context(), fmt.Sprintf("t%d", i)); err != nil || turn.State() != v1alpha1.TurnStateSucceeded {
+		turn, err := w.Until(t.Context(), fmt.Sprintf("t%d", i), 20*time.Minute, (*v1alpha1.Turn).IsFinished)
+		if err != nil || turn.State() != v1alpha1.TurnStateSucceeded {
 			t.Errorf("turn %d: %s %s %v", i, turn.State(), errorOf(turn), err)
 		}
 	}

@@ -156,6 +156,7 @@ type Script struct {
 	IgnoreTerm   bool     `json:"ignoreTerm,omitempty"`
 	ExitCode     int      `json:"exitCode,omitempty"`
 	AllocateMiB  int      `json:"allocateMiB,omitempty"`
+	OutputBytes  int      `json:"outputBytes,omitempty"`
 	Probe        []string `json:"probe,omitempty"`
 }
 
