@@ -38,7 +38,9 @@ type Target struct {
 }
 
 const (
-	tokenExpirySeconds = 3600
+	// tokenExpirySeconds is the least that Kubernetes takes. The kubelet replaces the
+	// token after four fifths of it.
+	tokenExpirySeconds = 600
 	sidecarUID         = 65532
 	sidecarBinary      = "/bridge-sidecar"
 	// startupFailures bounds the wait for the kernel. A probe waits up to three
