@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/applyconfigurations/core/v1"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -47,7 +48,11 @@ func (r *TurnReconciler) storeRecords(ctx context.Context, s *turnScope) error {
 		} else {
 			record = record.WithBinaryData(map[string][]byte{recordKey: content})
 		}
-		if err := r.Client.Apply(ctx, record, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		err := r.Client.Apply(ctx, record, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			continue // the Turn goes with its namespace, and must not keep it
+		}
+		if err != nil {
 			return fmt.Errorf("store the turn's %s: %w", kind, err)
 		}
 	}

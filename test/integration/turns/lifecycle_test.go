@@ -287,6 +287,34 @@ func (w *world) gone(turn *v1alpha1.Turn) {
 	}
 }
 
+// TestANamespaceIsDeleted with its Turns in any state: nothing can be stored in it any
+// more, and no Turn keeps it from going.
+func TestANamespaceIsDeleted(t *testing.T) {
+	o := start(t)
+	w := newWorld(t, "leaving")
+	w.mayRun()
+	w.turn("admitted", external)
+	w.until("admitted", func(t *v1alpha1.Turn) bool { return t.State() == v1alpha1.TurnStateAdmitted })
+	w.turn("starting")
+	w.until("starting", hasPod)
+	s := o.running(w, "running", func(s *v1alpha1.TurnSpec) { s.Options = &v1alpha1.ExecutionOptions{MaxToolCalls: new(int64(500))} })
+	for i := range 300 { // more than the status lists
+		invoke(t, s, fmt.Sprint(i))
+	}
+	namespace := &corev1.Namespace{}
+	namespace.Name = w.namespace
+	must(t, server.client.Delete(t.Context(), namespace))
+	if err := server.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.meta("late")}); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		t.Fatalf("the namespace still takes objects: %v", err)
+	}
+	// There is no controller here that deletes what is in it.
+	for _, name := range []string{"admitted", "starting", "running"} {
+		turn := &v1alpha1.Turn{ObjectMeta: w.meta(name)}
+		must(t, server.client.Delete(t.Context(), turn))
+		w.gone(turn)
+	}
+}
+
 // TestAFinishedTurnGoesAfterItsTime, and not before.
 func TestAFinishedTurnGoesAfterItsTime(t *testing.T) {
 	o := start(t)
