@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -41,7 +42,6 @@ func run(args []string) error {
 	if err := opts.Validate(); err != nil {
 		return err
 	}
-	limitGarbage()
 	log := zap.New(zap.Level(zapcore.Level(-opts.Verbosity)), zap.WriteTo(os.Stderr)) //nolint:gosec // a small number
 	klog.SetLogger(log)
 	config, err := ctrl.GetConfig()
@@ -49,5 +49,10 @@ func run(args []string) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	config.QPS, config.Burst = -1, -1 // the API server's own priority and fairness decides
-	return manager.Run(ctrl.SetupSignalHandler(), config, opts, log)
+	ctx, stop := context.WithCancel(ctrl.SetupSignalHandler())
+	collector := limitGarbage(ctx)
+	err = manager.Run(ctx, config, opts, log)
+	stop()
+	<-collector
+	return err
 }

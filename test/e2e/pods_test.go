@@ -304,7 +304,7 @@ func TestATurnAndItsPodInOneCommand(t *testing.T) {
 		turn := &v1alpha1.Turn{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Turn"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
-			Spec: v1alpha1.TurnSpec{Principal: kit.Agent, Message: v1alpha1.TurnMessage{From: kit.Human, Payload: `{"calls":[]}`}},
+			Spec:       v1alpha1.TurnSpec{Principal: kit.Agent, Message: v1alpha1.TurnMessage{From: kit.Human, Payload: `{"calls":[]}`}},
 		}
 		calls(1)(&turn.Spec)
 		turn.Spec.StartTimeoutMs = new(int64(1_800_000)) // many pods at once start slowly
