@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -29,6 +30,11 @@ func TestMain(m *testing.M) {
 // TestHoweverItEnds: whatever ends the program ends its agent too, and nothing that was
 // written for it stays, the token least of all.
 func TestHoweverItEnds(t *testing.T) {
+	// Where the tests run under nohup, the program would ignore it too. What is taken here
+	// is the default again in a program that is started.
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangUps) })
 	for name, end := range map[string]func(t *testing.T, program *os.Process, output io.Closer){
 		"interrupted": func(t *testing.T, p *os.Process, _ io.Closer) { t.Helper(); send(t, p, syscall.SIGINT) },
 		"terminated":  func(t *testing.T, p *os.Process, _ io.Closer) { t.Helper(); send(t, p, syscall.SIGTERM) },
