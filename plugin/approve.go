@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -51,13 +50,7 @@ kubectl sharedos approve status-report                    # look at it
 kubectl sharedos approve status-report --within files:Work/atlas/** --apply
 kubectl sharedos approve status-report --apply --run-again --follow`),
 		Args: cobra.ExactArgs(1), ValidArgsFunction: e.completeTurns(func(t *v1alpha1.Turn) bool { return t.Status.Escalation != nil }),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := turnName(args[0])
-			if err != nil {
-				return err
-			}
-			return a.run(cmd, name)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.name, "name", "", "name of the Grant; made from the Turn's if none is given")
@@ -71,7 +64,7 @@ kubectl sharedos approve status-report --apply --run-again --follow`),
 	return cmd
 }
 
-func (a *approve) run(cmd *cobra.Command, name string) error {
+func (a *approve) run(cmd *cobra.Command, arg string) error {
 	switch {
 	case a.again && !a.apply, a.follow && !a.again:
 		return usage("--run-again goes with --apply, and --follow with --run-again")
@@ -81,21 +74,17 @@ func (a *approve) run(cmd *cobra.Command, name string) error {
 	if err := a.output.check(); err != nil {
 		return err
 	}
-	c, namespace, err := a.env.world()
+	c, turn, err := a.env.turn(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
-	turn := &v1alpha1.Turn{}
-	if err := c.Get(cmd.Context(), types.NamespacedName{Namespace: namespace, Name: name}, turn); err != nil {
-		return fmt.Errorf("get turn %q: %w", name, err)
-	}
-	taken, err := snapshot.Take(cmd.Context(), cluster.Reader(c), namespace)
+	taken, err := snapshot.Take(cmd.Context(), cluster.Reader(c), turn.Namespace)
 	if err != nil {
 		return err
 	}
 	grant, err := a.grant(cmd.Context(), turn, taken)
 	if err != nil {
-		return fmt.Errorf("turn %q: %w", name, err)
+		return fmt.Errorf("turn %q: %w", turn.Name, err)
 	}
 	if !a.apply {
 		return a.env.printObject(grant, &a.output)

@@ -21,18 +21,9 @@ kubectl sharedos cancel status-report
 kubectl sharedos cancel status-report --wait`),
 		Args: cobra.ExactArgs(1), ValidArgsFunction: e.completeTurns(func(t *v1alpha1.Turn) bool { return !t.IsFinished() }),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := turnName(args[0])
+			c, turn, err := e.turn(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			c, namespace, err := e.world()
-			if err != nil {
-				return err
-			}
-			turn := &v1alpha1.Turn{}
-			key := types.NamespacedName{Namespace: namespace, Name: name}
-			if err := c.Get(cmd.Context(), key, turn); err != nil {
-				return fmt.Errorf("get turn %q: %w", key.Name, err)
 			}
 			if turn.IsFinished() {
 				fmt.Fprintf(e.streams.ErrOut, "turn/%s has ended already: %s\n", turn.Name, turn.State())

@@ -83,22 +83,30 @@ func turnName(arg string) (string, error) {
 	}
 }
 
+// turn gets the Turn that an argument names, and the client that it came with.
+func (e *env) turn(ctx context.Context, arg string) (client.WithWatch, *v1alpha1.Turn, error) {
+	name, err := turnName(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, namespace, err := e.world()
+	if err != nil {
+		return nil, nil, err
+	}
+	turn := &v1alpha1.Turn{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, turn); err != nil {
+		return nil, nil, fmt.Errorf("get turn %q: %w", name, err)
+	}
+	return c, turn, nil
+}
+
 func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 	if err := x.output.check(); err != nil {
 		return err
 	}
-	name, err := turnName(arg)
+	c, turn, err := x.env.turn(cmd.Context(), arg)
 	if err != nil {
 		return err
-	}
-	c, namespace, err := x.env.world()
-	if err != nil {
-		return err
-	}
-	turn := &v1alpha1.Turn{}
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if err := c.Get(cmd.Context(), key, turn); err != nil {
-		return fmt.Errorf("get turn %q: %w", key.Name, err)
 	}
 	n := &narrator{
 		turn: turn, records: map[string][]audit.Event{}, tools: map[string]contract.ToolDefinition{}, principals: translate.NewDirectory(nil),
@@ -108,7 +116,7 @@ func (x *explainTurn) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	story := turnStory{
-		Turn: namespace + "/" + turn.Name, State: string(turn.State()), Outcome: string(turn.Status.Outcome), Entries: n.tell(),
+		Turn: turn.Namespace + "/" + turn.Name, State: string(turn.State()), Outcome: string(turn.Status.Outcome), Entries: n.tell(),
 	}
 	return x.output.print(x.env.streams.Out, story, story.write)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
@@ -32,18 +31,9 @@ kubectl sharedos logs status-report --follow
 kubectl sharedos logs status-report --bridge   # the injected sidecar`),
 		Args: cobra.ExactArgs(1), ValidArgsFunction: e.completeTurns(nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := turnName(args[0])
+			_, turn, err := e.turn(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			c, namespace, err := e.world()
-			if err != nil {
-				return err
-			}
-			turn := &v1alpha1.Turn{}
-			key := types.NamespacedName{Namespace: namespace, Name: name}
-			if err := c.Get(cmd.Context(), key, turn); err != nil {
-				return fmt.Errorf("get turn %q: %w", key.Name, err)
 			}
 			if turn.Status.Pod == nil {
 				return fmt.Errorf("turn %q has no pod: it is %s", turn.Name, turn.State())
@@ -59,7 +49,7 @@ kubectl sharedos logs status-report --bridge   # the injected sidecar`),
 			if tail >= 0 {
 				options.TailLines = &tail
 			}
-			stream, err := openLog(cmd.Context(), follow, set.CoreV1().Pods(namespace).GetLogs(string(turn.Status.Pod.Name), options).Stream)
+			stream, err := openLog(cmd.Context(), follow, set.CoreV1().Pods(turn.Namespace).GetLogs(string(turn.Status.Pod.Name), options).Stream)
 			if err != nil {
 				return fmt.Errorf("read the log of pod %q: %w", turn.Status.Pod.Name, err)
 			}

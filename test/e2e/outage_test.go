@@ -27,12 +27,8 @@ func TestNobodyAnswersTheWebhook(t *testing.T) {
 	must(t, w.GrantRun(t.Context()))
 	must(t, w.Grant(t.Context(), "read", "files", []string{"Work", "atlas"}, "read"))
 	scaleManager(t.Context(), t, 0)
-	back := false
-	t.Cleanup(func() {
-		if !back {
-			scaleManager(context.Background(), t, 1)
-		}
-	})
+	back := sync.OnceFunc(func() { scaleManager(context.Background(), t, 1) })
+	t.Cleanup(back)
 
 	_, err := w.Turn(t.Context(), "theirs", kit.Script{}, external)
 	must(t, err)
@@ -55,8 +51,7 @@ func TestNobodyAnswersTheWebhook(t *testing.T) {
 	}
 	restore()
 
-	back = true
-	scaleManager(t.Context(), t, 1)
+	back()
 	turn, err := w.Finish(t.Context(), "ours")
 	must(t, err)
 	report, err := kit.ReportOf(turn)
