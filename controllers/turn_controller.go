@@ -30,7 +30,8 @@ const (
 	// pendingEvery is how often a pod that could not be made is tried again: what was
 	// in its way, a quota for instance, tells nobody when it goes.
 	pendingEvery = 5 * time.Second
-	// progressEvery is the longest that a running turn's counters are not stored.
+	// progressEvery is how often a running turn's counters are stored, unless something
+	// else is stored of it.
 	progressEvery = 5 * time.Second
 	// windDown is how long a pod may go on after its turn has ended by itself.
 	windDown = 30 * time.Second
@@ -106,6 +107,7 @@ func (r *TurnReconciler) step(ctx context.Context, s *turnScope) (ctrl.Result, e
 		return requeueOnConflict(stored)
 	}
 	s.stored = true
+	result.RequeueAfter = soonest(result.RequeueAfter, s.countersLeft)
 	return settle(result, err)
 }
 

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sharedos-dev/operator/api/v1alpha1"
+	"github.com/sharedos-dev/operator/kernel/contract"
 	"github.com/sharedos-dev/operator/sessions"
 	"github.com/sharedos-dev/operator/translate"
 )
@@ -36,6 +38,8 @@ type turnScope struct {
 	waiting, waitingFor string
 	// retry says that what is waited for will not tell when it is there.
 	retry bool
+	// countersLeft is when the counters are to be stored, if they were not now.
+	countersLeft time.Duration
 }
 
 func newTurnScope(turn *v1alpha1.Turn, now time.Time) *turnScope {
@@ -105,9 +109,10 @@ func (s *turnScope) reflect() {
 		s.reflectEnding()
 	}
 	s.setConditions()
+	s.reflectCounters()
 }
 
-// reflectProgress stores the counters and what a failover resumes from.
+// reflectProgress stores what a failover resumes from, but for the counters.
 func (s *turnScope) reflectProgress() {
 	status := &s.turn.Status
 	if status.Admission == nil {
@@ -116,13 +121,30 @@ func (s *turnScope) reflectProgress() {
 	point := s.session.Execution().Checkpoint()
 	if point.StartedAt != nil {
 		status.StartedAt = new(translate.MicroTime(*point.StartedAt))
-		deadline := point.StartedAt.Add(s.session.Timeout())
-		status.Admission.Deadline = new(metav1.NewMicroTime(deadline))
+		status.Admission.Deadline = new(translate.MicroTime(contract.At(point.StartedAt.Add(s.session.Timeout()))))
 	}
 	status.Escalation = translate.Escalation(point.Escalation)
-	usage := translate.Usage(point.Usage)
-	if status.Usage != nil && *status.Usage == *usage && status.Checkpoint != nil && status.Checkpoint.NextSequence == point.NextSequence {
+}
+
+// reflectCounters stores what the turn has used. A turn that calls tools without pause
+// changes it all the time, and each write is seen by this controller too, so on their own
+// the counters are stored once in progressEvery; with anything else they go along.
+func (s *turnScope) reflectCounters() {
+	status := &s.turn.Status
+	if s.session == nil || s.state.Result != nil || status.Admission == nil {
 		return
+	}
+	point := s.session.Execution().Checkpoint()
+	usage, last := translate.Usage(point.Usage), status.Checkpoint
+	if last != nil && last.NextSequence == point.NextSequence && status.Usage != nil && *status.Usage == *usage {
+		return
+	}
+	if last != nil && equality.Semantic.DeepEqual(s.before.Status, *status) {
+		// A time in the future is another manager's clock.
+		if left := last.At.Add(progressEvery).Sub(s.now); left > 0 && left <= progressEvery {
+			s.countersLeft = left
+			return
+		}
 	}
 	status.Usage, status.Refusals = usage, translate.Refusals(point.Denied)
 	status.Checkpoint = &v1alpha1.TurnCheckpoint{
@@ -146,7 +168,8 @@ func (s *turnScope) reflectEnding() {
 	}
 	status.Escalation = translate.Escalation(result.Escalation)
 	status.Metadata = translate.Metadata(result.Metadata)
-	status.Usage = translate.Usage(s.session.Execution().Usage())
+	last := s.session.Execution().Checkpoint()
+	status.Usage, status.Refusals = translate.Usage(last.Usage), translate.Refusals(last.Denied)
 	status.Checkpoint = nil
 	s.reflectEvents()
 	s.reflectOutput()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,9 @@ import (
 const maxDetails = 32768
 
 // MicroTime is an instant as the API keeps it.
-func MicroTime(t contract.Timestamp) metav1.MicroTime { return metav1.NewMicroTime(t.UTC()) }
+func MicroTime(t contract.Timestamp) metav1.MicroTime {
+	return metav1.NewMicroTime(t.UTC().Truncate(time.Microsecond))
+}
 
 // Output is a turn's output as it goes into the status, with what goes beside it.
 type Output struct {

@@ -30,7 +30,7 @@ func (l *Log) run() {
 func (l *Log) take() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.pending.events) == 0 && !l.closing {
+	for !l.pending.due && !l.closing {
 		l.wake.Wait()
 	}
 	if len(l.pending.events) == 0 {

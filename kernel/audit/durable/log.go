@@ -7,9 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/sharedos-dev/operator/kernel/audit"
 )
+
+// maxDeferral is how long a deferred event waits for a Record to share its commit. A
+// turn that calls one tool after the other has one fsync for each call this way, and none
+// that competes with the answer for the processor.
+const maxDeferral = 5 * time.Millisecond
 
 // Options configure a [Log]. The zero value works.
 type Options struct {
@@ -50,6 +56,7 @@ type Log struct {
 type batch struct {
 	events [][]byte
 	bytes  int
+	due    bool // somebody waits for it, or it has waited for maxDeferral
 	done   chan struct{}
 	err    error
 }
@@ -147,7 +154,7 @@ func (l *Log) resume(list []segment, v *verifier) error {
 
 // Record implements [audit.Sink]: it returns nil once the event is on disk.
 func (l *Log) Record(ctx context.Context, e audit.Event) error {
-	b, err := l.enqueue(&e)
+	b, err := l.enqueue(&e, true)
 	if err != nil {
 		return err
 	}
@@ -159,14 +166,14 @@ func (l *Log) Record(ctx context.Context, e audit.Event) error {
 	}
 }
 
-// Defer implements [audit.Deferrer]: the event goes into the next commit. Any
-// Record that returns nil later vouches for it.
+// Defer implements [audit.Deferrer]: the event goes into the next commit, which is that
+// of the next Record or comes 5 ms later. Any Record that returns nil later vouches for it.
 func (l *Log) Defer(_ context.Context, e audit.Event) error {
-	_, err := l.enqueue(&e)
+	_, err := l.enqueue(&e, false)
 	return err
 }
 
-func (l *Log) enqueue(e *audit.Event) (*batch, error) {
+func (l *Log) enqueue(e *audit.Event, awaited bool) (*batch, error) {
 	data, err := e.AppendJSON(make([]byte, 0, 768))
 	if err != nil {
 		return nil, err
@@ -185,10 +192,26 @@ func (l *Log) enqueue(e *audit.Event) (*batch, error) {
 	b := l.pending
 	b.events = append(b.events, data)
 	b.bytes += len(data)
-	if len(b.events) == 1 {
-		l.wake.Broadcast()
+	switch {
+	case b.due: // the committer knows
+	case awaited || b.bytes > l.opts.MaxPending:
+		l.due(b)
+	case len(b.events) == 1:
+		time.AfterFunc(maxDeferral, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.due(b)
+		})
 	}
 	return b, nil
+}
+
+// due lets the committer take b if it has not yet. The caller holds the lock.
+func (l *Log) due(b *batch) {
+	b.due = true
+	if b == l.pending {
+		l.wake.Broadcast()
+	}
 }
 
 // Close commits what is pending and closes the log.

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sharedos-dev/operator/kernel/audit"
@@ -126,7 +128,7 @@ func TestConcurrentRecordsShareCommits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := mustOpen(t, dir, Options{})
-	syncs := 0
+	var syncs atomic.Int64
 	l.segment = countingFile{l.segment, &syncs}
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -141,17 +143,17 @@ func TestConcurrentRecordsShareCommits(t *testing.T) {
 	wg.Wait()
 	mustClose(t, l)
 	verified(t, dir, 64*20)
-	if syncs >= 64*20 {
-		t.Errorf("%d syncs for %d records: nothing was grouped", syncs, 64*20)
+	if n := syncs.Load(); n >= 64*20 {
+		t.Errorf("%d syncs for %d records: nothing was grouped", n, 64*20)
 	}
 }
 
 type countingFile struct {
 	file
-	syncs *int
+	syncs *atomic.Int64
 }
 
-func (c countingFile) Sync() error { *c.syncs++; return c.file.Sync() }
+func (c countingFile) Sync() error { c.syncs.Add(1); return c.file.Sync() }
 
 func TestDeferredRecordsAreVouchedForByTheNextRecord(t *testing.T) {
 	t.Parallel()
@@ -165,6 +167,45 @@ func TestDeferredRecordsAreVouchedForByTheNextRecord(t *testing.T) {
 	record(t, l, "last")
 	verified(t, dir, 6)
 	mustClose(t, l)
+}
+
+// A deferred event shares the next Record's commit, and has one of its own if none comes.
+func TestADeferredRecordWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := mustOpen(t, dir, Options{})
+		var syncs atomic.Int64
+		l.segment = countingFile{l.segment, &syncs}
+		later := func(id string) {
+			if err := l.Defer(t.Context(), event(id)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		want := func(when string, n int64) {
+			t.Helper()
+			synctest.Wait()
+			if syncs := syncs.Load(); syncs != n {
+				t.Errorf("%s: %d commits, want %d", when, syncs, n)
+			}
+		}
+		later("first")
+		want("deferred", 0)
+		record(t, l, "second")
+		want("with the next", 1)
+		<-time.After(maxDeferral)
+		want("nothing left", 1)
+		later("third")
+		<-time.After(maxDeferral - 1)
+		want("not due", 1)
+		<-time.After(1)
+		want("due", 2)
+		later("fourth")
+		mustClose(t, l)
+		want("closed", 3)
+	})
+	verified(t, dir, 4)
 }
 
 func TestSecondProcessIsKeptOut(t *testing.T) {

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // tick is the unit of the CPU times in /proc.
@@ -44,6 +47,22 @@ func cpu(t *testing.T) map[string]time.Duration {
 		}
 	}
 	return out
+}
+
+// settled waits until the API server has little to do of its own: for some time after
+// the definitions are there it still compiles what it says about them.
+func settled(t *testing.T) {
+	t.Helper()
+	const every = 2 * time.Second
+	began, last := time.Now(), cpu(t)["kube-apiserver"]
+	err := wait.PollUntilContextTimeout(t.Context(), every, 2*time.Minute, false, func(context.Context) (bool, error) {
+		now := cpu(t)["kube-apiserver"]
+		idle := now-last < every/10
+		last = now
+		return idle, nil
+	})
+	must(t, err)
+	t.Logf("the API server was busy with itself for %s", time.Since(began).Round(time.Second))
 }
 
 // spent says what each process has spent for one of n since before.

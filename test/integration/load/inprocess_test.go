@@ -25,7 +25,7 @@ import (
 func (w *world) inProcess(t *testing.T) *kernel.Turn {
 	t.Helper()
 	roots := x509.NewCertPool()
-	roots.AddCert(w.files.Certificate())
+	roots.AppendCertsFromPEM([]byte(w.files.CA))
 	provider, err := wire.NewClient(wire.Options{
 		BaseURL: w.files.URL, TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots}, Timeout: 30 * time.Second,
 	})

@@ -182,7 +182,10 @@ func TestLatencies(t *testing.T) {
 	must(t, s.open(t.Context()))
 	var took, inside []time.Duration
 	turn := w.inProcess(t)
-	for i := range 3000 {
+	settled(t)
+	const pairs = 3000
+	before, asking := cpu(t), requests(t)
+	for i := range pairs {
 		// In turns, so that both see the same machine.
 		began := time.Now()
 		r, err := s.call(t.Context(), fmt.Sprint(i))
@@ -198,6 +201,8 @@ func TestLatencies(t *testing.T) {
 			took, inside = append(took, between.Sub(began)), append(inside, ended.Sub(between))
 		}
 	}
+	t.Logf("CPU for a pair of calls: %s", spent(t, before, pairs))
+	t.Logf("requests for a pair of calls: %s", asked(t, asking, pairs))
 	t.Logf("a call with its provider over TLS and a durable record: p50 %s, p99 %s; in process: p50 %s, p99 %s",
 		quantile(took, 0.5), quantile(took, 0.99), quantile(inside, 0.5), quantile(inside, 0.99))
 	added := quantile(took, 0.5) - quantile(inside, 0.5)

@@ -56,7 +56,7 @@ func asked(t *testing.T, before map[string]float64, n int) string {
 	var all []count
 	total := 0.0
 	for what, now := range requests(t) {
-		if each := (now - before[what]) / float64(n); each >= 0.05 {
+		if each := (now - before[what]) / float64(n); each >= 0.01 {
 			all = append(all, count{what, each})
 			total += each
 		}

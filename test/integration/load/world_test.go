@@ -4,13 +4,8 @@ package load
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,23 +22,21 @@ import (
 	"github.com/sharedos-dev/operator/bridge"
 	"github.com/sharedos-dev/operator/bridge/client"
 	"github.com/sharedos-dev/operator/kernel/contract"
-	"github.com/sharedos-dev/operator/providers/wire"
 )
 
 // world is one namespace with an agent that may run and list files below Work.
 type world struct {
 	t         *testing.T
 	namespace string
-	files     *httptest.Server
+	files     *provider
 }
 
-func newWorld(t *testing.T, name string, files *httptest.Server) *world {
+func newWorld(t *testing.T, name string, files *provider) *world {
 	t.Helper()
 	w := &world{t, "load-" + name, files}
-	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: files.Certificate().Raw}))
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	w.create(&corev1.ServiceAccount{ObjectMeta: w.meta("default")})
-	w.create(&corev1.ConfigMap{ObjectMeta: w.meta("files-ca"), Data: map[string]string{"ca.crt": ca}})
+	w.create(&corev1.ConfigMap{ObjectMeta: w.meta("files-ca"), Data: map[string]string{"ca.crt": files.CA}})
 	w.create(&v1alpha1.Principal{ObjectMeta: w.meta("alice"), Spec: v1alpha1.PrincipalSpec{Address: v1alpha1.NewAddress(v1alpha1.AddressHuman, "alice")}})
 	w.create(&v1alpha1.Principal{ObjectMeta: w.meta("bot"), Spec: v1alpha1.PrincipalSpec{
 		Address: v1alpha1.NewAddress(v1alpha1.AddressAgent, "bot"), Authority: "alice", Owner: "alice", Purposes: []v1alpha1.Purpose{"work"},
@@ -76,29 +69,6 @@ func podSpec(command ...string) corev1.PodSpec {
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
 		Containers: []corev1.Container{{Name: v1alpha1.ContainerHarness, Image: "i", Command: command}},
 	}
-}
-
-// startFiles is a files provider that always says the same.
-func startFiles(t *testing.T) *httptest.Server {
-	t.Helper()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		op, err := wire.ParseOperation(raw)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(contract.ResourceResult{
-			OperationID: op.OperationID, Status: contract.StatusSucceeded, CompletedAt: contract.At(time.Now()),
-			Output: contract.Value(`{"path":["Work"],"entries":[],"truncated":false}`),
-		})
-	}))
-	t.Cleanup(s.Close)
-	return s
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
@@ -205,11 +175,4 @@ func (s *standIn) finish(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// state reads a Turn's state.
-func (w *world) state(ctx context.Context, name string) (v1alpha1.ConditionReason, error) {
-	turn := &v1alpha1.Turn{}
-	err := env.client.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, turn)
-	return turn.State(), err
 }
