@@ -38,7 +38,7 @@ type response struct {
 // send makes one attempt and returns once the headers of a 2xx answer are
 // there. Every other answer, and none, is an error.
 func (c *Client) send(ctx context.Context, r request) (*response, error) {
-	token, err := readToken(c.tokenFile)
+	token, err := c.token.read()
 	if err != nil {
 		return nil, &connectionError{err: err}
 	}
@@ -77,8 +77,11 @@ func (c *Client) send(ctx context.Context, r request) (*response, error) {
 		return nil, &connectionError{sent: true, err: cause(ctx, err)}
 	}
 	err = answerError(resp.StatusCode, body, token, execution)
-	if hasCode(err, bridge.CodeKernelUnavailable) {
+	switch {
+	case hasCode(err, bridge.CodeKernelUnavailable):
 		c.link.drop(w) // the next attempt may find the replica that leads
+	case hasCode(err, bridge.CodeUnauthenticated):
+		c.token.forget()
 	}
 	return nil, err
 }

@@ -163,7 +163,7 @@ func TestAnAttemptWithoutAnswerIsRepeated(t *testing.T) {
 	}
 }
 
-func TestTheTokenIsReadAtEveryRequest(t *testing.T) {
+func TestAReplacedTokenIsUsed(t *testing.T) {
 	var want atomic.Pointer[string]
 	path := tokenFile(t, "first\n")
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,8 @@
 // Package client is the sidecar's end of the bridge protocol.
 //
 // A [Client] speaks HTTP/2 over one TLS connection to the kernel service. It
-// reads the pod's ServiceAccount token from its file at every request, because
-// the kubelet rotates it, and keeps the execution token in memory only. It
+// looks at the file of the pod's ServiceAccount token at every request, because
+// the kubelet replaces it, and keeps the execution token in memory only. It
 // follows no redirect and reads no proxy from the environment, so that neither
 // credential can be led elsewhere.
 //

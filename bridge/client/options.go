@@ -22,8 +22,8 @@ type Options struct {
 	// RootCAs are the PEM certificates that may have signed the kernel's
 	// certificate. The system's own are not consulted.
 	RootCAs []byte
-	// TokenFile holds the pod-bound ServiceAccount token. It is read at every
-	// request.
+	// TokenFile holds the pod-bound ServiceAccount token. Every request looks
+	// whether it is another file by now.
 	TokenFile string
 	// ServerName is the name in the kernel's certificate; by default the host
 	// of BaseURL.
@@ -49,8 +49,8 @@ const (
 // Client is one pod's connection to the kernel service. It is safe for
 // concurrent use.
 type Client struct {
-	baseURL   string
-	tokenFile string
+	baseURL string
+	token   *tokenSource
 	attemptMax,
 	failover time.Duration
 	clock   Clock
@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		baseURL:    base,
-		tokenFile:  o.TokenFile,
+		token:      &tokenSource{path: o.TokenFile},
 		attemptMax: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
 		failover:   orDefault(o.FailoverWindow, defaultFailoverWindow),
 		clock:      o.Clock,

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/big"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -72,5 +73,49 @@ func TestReadToken(t *testing.T) {
 	}
 	if _, err := readToken(tokenFile(t, "x") + "-absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
+	}
+}
+
+func TestATokenIsReadAgainWhenItsFileIsAnotherOne(t *testing.T) {
+	path := tokenFile(t, "first")
+	source := &tokenSource{path: path}
+	want := func(when, token string) {
+		t.Helper()
+		if got, err := source.read(); err != nil || got != token {
+			t.Errorf("%s: %q %v, want %q", when, got, err, token)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	age := func(file string, at time.Time) {
+		t.Helper()
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("at first", "first")
+	writeToken(t, path, "other")
+	want("written twice in one instant", "other")
+	age(path, long)
+	want("settled", "other")
+	// A file of the same name, time and size takes its place, as the kubelet does it.
+	next := tokenFile(t, "third")
+	age(next, long)
+	if err := os.Rename(next, path); err != nil {
+		t.Fatal(err)
+	}
+	want("replaced", "third")
+	writeToken(t, path, "fourth")
+	age(path, long.Add(time.Second))
+	want("written over", "fourth")
+	writeToken(t, path, "fifth!")
+	age(path, long.Add(time.Second))
+	want("nothing to tell it by", "fourth")
+	source.forget()
+	want("not accepted", "fifth!")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.read(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v", err)
 	}
 }
