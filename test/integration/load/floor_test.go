@@ -26,6 +26,7 @@ func TestFloor(t *testing.T) {
 	w := &world{t: t, namespace: "load-floor"}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	w.create(&corev1.ServiceAccount{ObjectMeta: w.meta("default")})
+	settled(t)
 	began, before := time.Now(), cpu(t)
 	parallel(64, *turns, func(i int) {
 		if err := w.bare(t.Context(), fmt.Sprintf("t%04d", i)); err != nil {

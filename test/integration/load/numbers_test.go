@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -69,6 +70,7 @@ func TestTurnsPerSecond(t *testing.T) {
 	ca := kernelCA(t)
 	url := fmt.Sprintf("https://127.0.0.1:%d", m.kernel)
 	w := newWorld(t, "throughput", startFiles(t))
+	settled(t)
 	profiled := profile(t, 15)
 	began, before, asking := time.Now(), cpu(t), requests(t)
 	parallel(64, *turns, func(i int) {
@@ -136,18 +138,29 @@ func TestAdmissionToPod(t *testing.T) {
 	m := startManager(t, 0)
 	m.leads(t)
 	w := newWorld(t, "admission", startFiles(t))
+	settled(t)
 	watcher, err := env.client.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(w.namespace))
 	must(t, err)
 	defer watcher.Stop()
-	var took []time.Duration
-	for i := range 120 {
-		began := time.Now()
-		w.turn(fmt.Sprintf("t%03d", i), "h")
-		w.awaitPod(watcher, fmt.Sprintf("t%03d", i))
-		if i >= 20 {
-			took = append(took, time.Since(began))
+	measure := func(prefix string, pause func()) []time.Duration {
+		var took []time.Duration
+		for i := range 120 {
+			pause()
+			name := fmt.Sprintf("%s%03d", prefix, i)
+			began := time.Now()
+			w.turn(name, "h")
+			w.awaitPod(watcher, name)
+			if i >= 20 {
+				took = append(took, time.Since(began))
+			}
 		}
+		return took
 	}
+	// The API server answers lists that must be current at most every 100 ms, so the next
+	// turn in a row always waits for that, and one by itself hardly ever.
+	row := measure("row", func() {})
+	t.Logf("in a row, Turn created to pod there: p50 %s, p99 %s", quantile(row, 0.5), quantile(row, 0.99))
+	took := measure("one", func() { <-time.After(200*time.Millisecond + rand.N(300*time.Millisecond)) })
 	p50 := quantile(took, 0.5)
 	target(t, p50 <= 100*time.Millisecond, "Turn created to pod there: p50 %s, p99 %s; target p50 100 ms", p50, quantile(took, 0.99))
 }
